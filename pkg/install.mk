@@ -1,0 +1,71 @@
+# make install and uninstall. With PREFIX=/usr configuration and data are in /etc and /var, as a
+# distribution's package has them; with any other prefix the configuration is in PREFIX/etc.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+BINDIR ?= $(PREFIX)/bin
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+LOCALSTATEDIR ?= /var
+RUNSTATEDIR ?= /run
+MANDIR ?= $(PREFIX)/share/man
+DOCDIR ?= $(PREFIX)/share/doc/keydb-server
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
+LOGROTATEDIR ?= $(SYSCONFDIR)/logrotate.d
+
+# The files of pkg/ are written for PREFIX=/usr.
+for_prefix = sed -e 's|/usr/bin/keydb-server|$(BINDIR)/keydb-server|g' \
+             -e 's|/etc/keydb|$(SYSCONFDIR)/keydb|g' -e 's|/var/lib/keydb|$(LOCALSTATEDIR)/lib/keydb|g' \
+             -e 's|/var/log/keydb|$(LOCALSTATEDIR)/log/keydb|g' \
+             -e 's|/usr/share/doc/keydb-server|$(DOCDIR)|g'
+
+man_pages := $(wildcard pkg/man/*.[1-8])
+docs := $(wildcard README.md COPYING)
+units := keydb-server.service keydb-server@.service
+
+.PHONY: install-programs install-conf install-service
+install: install-programs install-conf install-service
+	@echo "Installed under $(DESTDIR)$(PREFIX)."
+	@[ -n "$(DESTDIR)" ] || { echo "To run it as a service, as root:"; \
+	  echo "  systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload"; \
+	  echo "  chown keydb:keydb $(SYSCONFDIR)/keydb/keydb.conf && systemctl enable --now keydb-server"; }
+
+install-programs: all
+	$(call say,INSTALL,$(DESTDIR)$(BINDIR): $(PROGRAMS))
+	$(Q)$(INSTALL) -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
+	$(Q)for p in $(PROGRAMS); do $(INSTALL) -m 755 $(BUILD)/bin/$$p $(DESTDIR)$(BINDIR)/ || exit 1; done
+	$(Q)[ -z "$(docs)" ] || $(INSTALL) -m 644 $(docs) $(DESTDIR)$(DOCDIR)/
+	$(Q)for m in $(man_pages); do \
+	  $(INSTALL) -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit 1; done
+
+# A configuration that is there is its owner's; the new one is laid beside it.
+install-conf:
+	$(call say,INSTALL,$(DESTDIR)$(SYSCONFDIR)/keydb)
+	$(Q)$(INSTALL) -d $(DESTDIR)$(SYSCONFDIR)/keydb
+	$(Q)[ ! -f keydb.conf ] || { conf=$(DESTDIR)$(SYSCONFDIR)/keydb/keydb.conf; \
+	  [ ! -e $$conf ] || conf=$$conf.new; \
+	  pkg/package-conf $(LOCALSTATEDIR)/lib/keydb $(LOCALSTATEDIR)/log/keydb $(RUNSTATEDIR)/keydb \
+	    <keydb.conf >$$conf && chmod 640 $$conf; }
+
+install-service:
+	$(call say,INSTALL,$(DESTDIR)$(UNITDIR): $(units))
+	$(Q)$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) \
+	  $(DESTDIR)$(LOGROTATEDIR)
+	$(Q)for u in $(units); do $(for_prefix) pkg/$$u >$(DESTDIR)$(UNITDIR)/$$u || exit 1; done
+	$(Q)$(for_prefix) pkg/keydb-server.sysusers >$(DESTDIR)$(SYSUSERSDIR)/keydb-server.conf
+	$(Q)$(for_prefix) pkg/keydb-server.tmpfiles >$(DESTDIR)$(TMPFILESDIR)/keydb-server.conf
+	$(Q)$(for_prefix) pkg/keydb-server.logrotate >$(DESTDIR)$(LOGROTATEDIR)/keydb-server
+
+# Configuration and data stay.
+uninstall:
+	$(Q)for p in $(PROGRAMS); do rm -f $(DESTDIR)$(BINDIR)/$$p; done
+	$(Q)for u in $(units); do rm -f $(DESTDIR)$(UNITDIR)/$$u; done
+	$(Q)rm -f $(DESTDIR)$(SYSUSERSDIR)/keydb-server.conf $(DESTDIR)$(TMPFILESDIR)/keydb-server.conf \
+	  $(DESTDIR)$(LOGROTATEDIR)/keydb-server
+	$(Q)for f in $(notdir $(docs)); do rm -f $(DESTDIR)$(DOCDIR)/$$f; done
+	$(Q)for m in $(man_pages); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
+	@rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+
+.PHONY: deb
+deb: ; +@sh pkg/build-deb

@@ -1,0 +1,106 @@
+/* Log-linear histograms. Values below 16 have a bucket each; from there every octave has 16 steps.
+ */
+#include "base/histogram.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+/* log2 of HISTOGRAM_STEPS. */
+#define STEP_BITS 4
+static_assert(1 << STEP_BITS == HISTOGRAM_STEPS, "steps an octave");
+
+unsigned histogram_bucket_of(uint64_t value_ns)
+{
+    if (value_ns < HISTOGRAM_STEPS) {
+        return (unsigned)value_ns;
+    }
+    unsigned octave = 63 - (unsigned)__builtin_clzll(value_ns);
+    unsigned step = (unsigned)(value_ns >> (octave - STEP_BITS)) & (HISTOGRAM_STEPS - 1);
+    unsigned bucket = (octave - STEP_BITS + 1) * HISTOGRAM_STEPS + step;
+    return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
+}
+
+uint64_t histogram_bucket_edge_ns(unsigned bucket)
+{
+    assert(bucket < HISTOGRAM_BUCKETS);
+    if (bucket < HISTOGRAM_STEPS) {
+        return bucket;
+    }
+    unsigned shift = bucket / HISTOGRAM_STEPS - 1;
+    uint64_t step = bucket % HISTOGRAM_STEPS;
+    return ((HISTOGRAM_STEPS + step + 1) << shift) - 1;
+}
+
+/* A counter has one writer: load and store are enough, and cheaper than an atomic addition. */
+static void histogram_bump(_Atomic uint64_t *count, uint64_t times)
+{
+    uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
+    atomic_store_explicit(count, before + times, memory_order_relaxed);
+}
+
+void histogram_record(struct histogram *h, uint64_t value_ns, uint64_t times)
+{
+    histogram_bump(&h->count[histogram_bucket_of(value_ns)], times);
+}
+
+void histogram_add_relaxed(struct histogram *into, const struct histogram *from)
+{
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        uint64_t times = atomic_load_explicit(&from->count[i], memory_order_relaxed);
+        if (times != 0) {
+            histogram_bump(&into->count[i], times);
+        }
+    }
+}
+
+void histogram_clear(struct histogram *h)
+{
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        atomic_store_explicit(&h->count[i], 0, memory_order_relaxed);
+    }
+}
+
+uint64_t histogram_total(const struct histogram *h)
+{
+    uint64_t total = 0;
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        total += atomic_load_explicit(&h->count[i], memory_order_relaxed);
+    }
+    return total;
+}
+
+/* The rank (1..total) of the sample that `percentile` asks for: the smallest with at least that
+ * share of all samples at or below it. */
+static uint64_t histogram_rank(uint64_t total, double percentile)
+{
+    double share = percentile < 0 ? 0 : percentile > 100 ? 100 : percentile;
+    double exact = share / 100 * (double)total;
+    uint64_t rank = (uint64_t)exact;
+    if ((double)rank < exact) {
+        rank++;
+    }
+    return rank < 1 ? 1 : rank > total ? total : rank;
+}
+
+uint64_t histogram_percentile_ns(const struct histogram *h, double percentile)
+{
+    uint64_t total = histogram_total(h);
+    if (total == 0) {
+        return 0;
+    }
+    uint64_t rank = histogram_rank(total, percentile);
+    uint64_t below = 0;
+    unsigned last = 0;
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        uint64_t times = atomic_load_explicit(&h->count[i], memory_order_relaxed);
+        if (times == 0) {
+            continue;
+        }
+        below += times;
+        last = i;
+        if (below >= rank) {
+            break;
+        }
+    }
+    return histogram_bucket_edge_ns(last);
+}

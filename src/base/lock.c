@@ -1,0 +1,100 @@
+/* See lock.h. The word's states and the parking are those of a three-state futex mutex (0 free, 1
+ * held, 2 held with somebody parked; Drepper, "Futexes Are Tricky"). */
+#include "base/lock.h"
+
+#include "base/futex.h"
+#include "base/thread.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if KEYDB_DEBUG
+/* Ranks held by the calling thread, innermost last. */
+static _Thread_local struct {
+    uint16_t rank[16];
+    const char *name[16];
+    int depth;
+    bool forbidden; /* lock_forbid */
+} held;
+#endif
+
+void lock_forbid(void)
+{
+#if KEYDB_DEBUG
+    held.forbidden = true;
+#endif
+}
+
+void lock_rank_push(uint16_t rank, const char *name)
+{
+#if KEYDB_DEBUG
+    assert(held.depth < 16 && !held.forbidden);
+    if (held.depth > 0 && held.rank[held.depth - 1] >= rank) {
+        fprintf(stderr, "lock order: '%s' (rank %u) taken while holding '%s' (rank %u)\n", name,
+                rank, held.name[held.depth - 1], held.rank[held.depth - 1]);
+        abort();
+    }
+    held.rank[held.depth] = rank;
+    held.name[held.depth] = name;
+    held.depth++;
+#else
+    (void)rank;
+    (void)name;
+#endif
+}
+
+void lock_rank_pop(uint16_t rank)
+{
+#if KEYDB_DEBUG
+    assert(held.depth > 0 && held.rank[held.depth - 1] == rank);
+    held.depth--;
+#else
+    (void)rank;
+#endif
+}
+
+void lock_rank_assert_held(uint16_t rank)
+{
+#if KEYDB_DEBUG
+    for (int i = 0; i < held.depth; i++) {
+        if (held.rank[i] == rank) {
+            return;
+        }
+    }
+    fprintf(stderr, "lock of rank %u is not held\n", rank);
+    abort();
+#else
+    (void)rank;
+#endif
+}
+
+void lock_acquire(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
+{
+    lock_rank_push(l->rank, l->name);
+    uint32_t seed = thread_slot() + 1;
+    for (int round = 0; round <= SPIN_ROUNDS; round++) {
+        uint32_t free_word = 0;
+        if (atomic_compare_exchange_weak_explicit(&l->word, &free_word, 1, memory_order_acquire,
+                                                  memory_order_relaxed)) {
+            goto held_now;
+        }
+        spin_pause(&seed);
+    }
+    while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0) {
+        futex_wait(&l->word, 2, 0);
+    }
+held_now:
+    l->owner_slot = (uint16_t)(thread_slot() + 1);
+}
+
+void lock_release(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
+{
+    assert(l->owner_slot == thread_slot() + 1);
+    l->owner_slot = 0;
+    if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2) {
+        futex_wake(&l->word, 1);
+    }
+    lock_rank_pop(l->rank);
+}

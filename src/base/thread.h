@@ -1,0 +1,29 @@
+/* Threads of this process: each has a slot, a small number below THREAD_MAX that indexes per-thread
+ * lines and counters. Slot 0 is the main thread's; server threads and helpers take the next free
+ * one. State: atomic. */
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
+
+#include "base/brlock.h"
+
+#include <pthread.h>
+
+#define THREAD_MAX BRLOCK_MAX_THREADS
+
+/* Registers the calling thread under `name` (shown by ps -L, at most 15 bytes) and gives it the
+ * lowest free slot; aborts when there is none. Every thread of ours calls it once before any lock;
+ * again after a leave. */
+unsigned thread_enter(const char *name);
+/* Gives the slot back. The thread holds no lock. */
+void thread_leave(void);
+/* The calling thread's slot. */
+unsigned thread_slot(void);
+/* Starts a detached or joinable thread with all signals blocked; returns an errno value. */
+int thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
+/* Number of cores this process may run on. */
+unsigned thread_core_count(void);
+/* Pins the calling thread to `core`; returns an errno value (EPERM and ENOSYS under seccomp are
+ * warnings). */
+int thread_pin(unsigned core);
+
+#endif

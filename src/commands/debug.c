@@ -1,0 +1,302 @@
+/* DEBUG: doors for tests. All of it runs while the world stands still, and only for those whom
+ * enable-debug-command lets in. Subcommands that need what this version does not have are not
+ * known. */
+#include "commands/commands.h"
+#include "commands/debug_priv.h"
+#include "commands/peer.h"
+#include "base/glob.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "ds/quicklist.h"
+#include "engine/config.h"
+#include "engine/cron.h"
+#include "engine/snapshot.h"
+#include "keyspace/expire.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* ---- Time ---- */
+
+/* Long enough for any test; keeps the conversion to an integer defined. */
+#define DEBUG_MAX_SLEEP_S 1e6
+
+/* Nobody reads or writes meanwhile: what a command that takes so long would do. */
+WORLD_COMMAND(debug_sleep)
+{
+    double seconds;
+    if (!call_arg_double(c, 2, &seconds, "ERR value is not a valid float")) {
+        return;
+    }
+    seconds = seconds < 0 ? 0 : seconds > DEBUG_MAX_SLEEP_S ? DEBUG_MAX_SLEEP_S : seconds;
+    struct timespec left = {.tv_sec = (time_t)seconds};
+    left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+    keyspace_lock_exclusive();
+    while (nanosleep(&left, &left) != 0) {
+        /* a signal: sleep on */
+    }
+    keyspace_unlock_exclusive();
+    reply_ok(c->reply);
+}
+
+/* Reads argument 2 as 0 or 1; false with the error replied. */
+static bool debug_switch(struct call *c, bool *on)
+{
+    int64_t value;
+    if (!call_arg_range(c, 2, 0, 1, &value, "ERR value must be 0 or 1")) {
+        return false;
+    }
+    *on = value != 0;
+    return true;
+}
+
+WORLD_COMMAND(debug_set_active_expire)
+{
+    bool on;
+    if (debug_switch(c, &on)) {
+        expire_set_active(on);
+        reply_ok(c->reply);
+    }
+}
+
+WORLD_COMMAND(debug_pause_cron)
+{
+    bool on;
+    if (debug_switch(c, &on)) {
+        cron_set_paused(on);
+        reply_ok(c->reply);
+    }
+}
+
+WORLD_COMMAND(debug_eager_balance)
+{
+    bool on;
+    if (debug_switch(c, &on)) {
+        cron_set_eager(on);
+        reply_ok(c->reply);
+    }
+}
+
+/* ---- Small doors ---- */
+
+WORLD_COMMAND(debug_error)
+{
+    reply_error_slice(c->reply, c->argv[2]);
+}
+
+WORLD_COMMAND(debug_log)
+{
+    log_warning("DEBUG LOG: %.*s", (int)(c->argv[2].len < 1000 ? c->argv[2].len : 1000),
+                c->argv[2].ptr);
+    reply_ok(c->reply);
+}
+
+WORLD_COMMAND(debug_stringmatch)
+{
+    reply_i64(c->reply, glob_match(c->argv[2], c->argv[3], false));
+}
+
+/* From so many bytes on elements of large lists stand by themselves; 0: only those too large for a
+ * node. */
+WORLD_COMMAND(debug_quicklist_threshold)
+{
+    uint64_t bytes;
+    if (!num_parse_memory(c->argv[2], &bytes) || bytes > UINT32_MAX) {
+        reply_error(c->reply,
+                    "ERR argument must be a memory value bigger than 1 and smaller than 4gb");
+        return;
+    }
+    quicklist_set_packed_threshold((size_t)bytes);
+    reply_ok(c->reply);
+}
+
+/* Aborts when a table does not hold its invariants. */
+WORLD_COMMAND(debug_check)
+{
+    keyspace_lock_shared();
+    for (int i = 0; i < db_count(); i++) {
+        db_check(db_at(i));
+    }
+    keyspace_unlock_shared();
+    reply_ok(c->reply);
+}
+
+/* ---- Ways to die ---- */
+
+WORLD_COMMAND(debug_segfault)
+{
+    (void)c;
+    log_warning("DEBUG SEGFAULT: dying as asked");
+    raise(SIGSEGV);
+}
+
+WORLD_COMMAND(debug_panic)
+{
+    (void)c;
+    log_warning("DEBUG PANIC: dying as asked");
+    abort();
+}
+
+/* ---- The table ---- */
+
+WORLD_COMMAND(debug_help)
+{
+    static const char *const lines[] = {
+        "CHECK",
+        "    Walk all tables and die if one is damaged.",
+        "DIGEST",
+        "    Reply a signature of all data: equal for equal data.",
+        "DIGEST-VALUE <key> [<key> ...]",
+        "    Reply a signature of each key's value.",
+        "EAGER-BALANCE <0|1>",
+        "    Move clients between threads whenever the load differs, or only where that helps.",
+        "ERROR <text>",
+        "    Reply the text as an error.",
+        "HTSTATS <dbid> [FULL]",
+        "    Reply how full the table of a database is, with FULL by the length of its chains.",
+        "HTSTATS-KEY <key> [FULL]",
+        "    The same of the table under a key's value.",
+        "LISTPACK <key>",
+        "    Print the elements of a value that is a listpack, and how each is kept.",
+        "LOG <text>",
+        "    Write the text into the server's log.",
+        "MALLCTL <name> [<integer>]",
+        "    Reply a number of the allocator's controls, and set it.",
+        "MALLCTL-STR <name>",
+        "    Reply a text of the allocator's controls.",
+        "OBJECT <key> [FAST]",
+        "    Reply how a key's value is kept; with FAST without its size in a file.",
+        "PANIC",
+        "    Die by abort().",
+        "POPULATE <count> [<prefix>] [<size>]",
+        "    Make keys <prefix>:0 (key:0 unless told) and so on, with values of <size> bytes.",
+        "PAUSE-CRON <0|1>",
+        "    Stop or start periodic work, the sweep of expired keys included.",
+        "PROTOCOL <type>",
+        "    Reply a value of a type: string, integer, double, bignum, null, array, set, map,",
+        "    attrib, push, verbatim, true or false.",
+        "QUICKLIST <key> [<0|1>]",
+        "    Print the nodes of a large list, with 1 their elements as well.",
+        "QUICKLIST-PACKED-THRESHOLD <size>",
+        "    Keep elements of large lists by themselves from this size on; 0 ends it.",
+        "LOADAOF",
+        "    Forget all keys and load the append-only file.",
+        "RELOAD [NOSAVE]",
+        "    Save the data set (unless told not to), forget it and load the file.",
+        "SDSLEN <key>",
+        "    Reply the lengths and the memory of a key and its string.",
+        "SEGFAULT",
+        "    Die by SIGSEGV.",
+        "SET-ACTIVE-EXPIRE <0|1>",
+        "    Stop or start deleting expired keys that nobody asks for.",
+        "SLEEP <seconds>",
+        "    Let nobody do anything for a while. Fractions are allowed.",
+        "STRINGMATCH-LEN <pattern> <text>",
+        "    Reply 1 when the glob pattern matches the text, else 0.",
+        "STRUCTSIZE",
+        "    Reply the sizes of some structs.",
+        NULL,
+    };
+    call_reply_help(c, lines);
+}
+
+static void debug_loadaof(struct call *c)
+{
+    if (snapshot_ops()->reload_log()) {
+        reply_ok(c->reply);
+    } else {
+        reply_error(c->reply, "ERR the append-only file is off, or cannot be written: see the log");
+    }
+}
+
+static void debug_reload(struct call *c)
+{
+    bool save = c->argc == 2;
+    if (!save && !call_arg_is(c, 2, "nosave")) {
+        reply_error(c->reply, "ERR DEBUG RELOAD takes no option but NOSAVE here");
+    } else if (!snapshot_ops()->reload(save)) {
+        reply_error(c->reply, "ERR Error saving the data set, see the log");
+    } else {
+        reply_ok(c->reply);
+    }
+}
+
+struct debug_subcommand {
+    const char *name;
+    int min_argc, max_argc; /* with "debug" and the name */
+    void (*run)(struct call *c);
+};
+
+/* As many arguments as a request may have. */
+#define DEBUG_ANY INT32_MAX
+
+static const struct debug_subcommand debug_subcommands[] = {
+    {"check", 2, 2, debug_check},
+    {"digest", 2, 2, debug_digest},
+    {"digest-value", 2, DEBUG_ANY, debug_digest_value},
+    {"eager-balance", 3, 3, debug_eager_balance},
+    {"error", 3, 3, debug_error},
+    {"help", 2, 2, debug_help},
+    {"htstats", 3, 4, debug_htstats},
+    {"htstats-key", 3, 4, debug_htstats_key},
+    {"listpack", 3, 3, debug_listpack},
+    {"log", 3, 3, debug_log},
+    {"mallctl", 3, 4, debug_mallctl},
+    {"mallctl-str", 3, 4, debug_mallctl_str},
+    {"object", 3, 4, debug_object},
+    {"panic", 2, 2, debug_panic},
+    {"populate", 3, 5, debug_populate},
+    {"pause-cron", 3, 3, debug_pause_cron},
+    {"protocol", 3, 3, debug_protocol},
+    {"quicklist", 3, 4, debug_quicklist},
+    {"quicklist-packed-threshold", 3, 3, debug_quicklist_threshold},
+    {"loadaof", 2, 2, debug_loadaof},
+    {"reload", 2, 3, debug_reload},
+    {"sdslen", 3, 3, debug_sdslen},
+    {"segfault", 2, 2, debug_segfault},
+    {"set-active-expire", 3, 3, debug_set_active_expire},
+    {"sleep", 3, 3, debug_sleep},
+    {"stringmatch-len", 4, 4, debug_stringmatch},
+    {"structsize", 2, 2, debug_structsize},
+};
+
+void debug_reply_unknown(struct call *c)
+{
+    reply_errorf(c->reply,
+                 "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try DEBUG HELP.",
+                 (int)(c->argv[1].len < 128 ? c->argv[1].len : 128), c->argv[1].ptr);
+}
+
+WORLD_COMMAND(debug_command)
+{
+    gil_assert_world();
+    if (!config_allows_debug(peer_is_local(c->session))) {
+        reply_error(c->reply,
+                    "ERR DEBUG command not allowed. If the enable-debug-command option is set to "
+                    "\"local\", you can run it from a local connection, otherwise you need to set "
+                    "this option in the configuration file, and then restart the server.");
+        return;
+    }
+    for (size_t i = 0; i < sizeof(debug_subcommands) / sizeof(debug_subcommands[0]); i++) {
+        const struct debug_subcommand *s = &debug_subcommands[i];
+        if (call_arg_is(c, 1, s->name) && c->argc >= s->min_argc && c->argc <= s->max_argc) {
+            s->run(c);
+            return;
+        }
+    }
+    debug_reply_unknown(c);
+}
+
+const struct command_row debug_commands[] = {
+    {.name = "debug",
+     .run = debug_command,
+     .arity = -2,
+     .flags =
+         CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_PROTECTED | CMD_WORLD | CMD_SLOW,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Holds what tests of the server need.",
+     .complexity = "Depends on the subcommand."},
+    {.name = NULL},
+};

@@ -1,0 +1,42 @@
+/* Memory by purpose: what MEMORY STATS, MEMORY DOCTOR and INFO's memory section tell. State: the
+ * start-up figure and the hook are written at boot, before threads start; everything else is
+ * computed when asked. */
+#ifndef COMMANDS_MEMORY_FIGURES_H
+#define COMMANDS_MEMORY_FIGURES_H
+
+#include "base/mem.h"
+#include "keyspace/lock.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sizes are bytes. */
+struct memory_figures {
+    size_t used, peak, rss;
+    size_t startup;  /* in use when the server had started, before any data */
+    size_t clients;  /* buffers and bookkeeping of clients */
+    size_t tables;   /* the databases' tables, without entries */
+    size_t overhead; /* startup, clients and tables */
+    size_t dataset;  /* the rest: entries and what hangs off them */
+    uint64_t keys;
+    struct mem_stats allocator;
+};
+
+/* Boot, when everything is set up: what is in use from here on is the data's doing. */
+void memory_figures_note_startup(void);
+/* Boot: who can tell the bytes of clients (any thread, no lock needed). Without one they count as
+ * 0. */
+void memory_figures_set_clients(size_t (*client_bytes)(void));
+/* Fills `f`. Visits the keyspace (lock.h) for the sizes of the tables. */
+void memory_figures_collect(struct memory_figures *f);
+
+/* part / whole, 0 for an empty whole. */
+double memory_ratio(size_t part, size_t whole);
+/* a - b as a signed number. */
+int64_t memory_excess(size_t a, size_t b);
+/* Percent of what was allocated since start-up that is data. */
+double memory_dataset_percent(const struct memory_figures *f);
+/* Percent of the peak that is in use now. */
+double memory_peak_percent(const struct memory_figures *f);
+
+#endif

@@ -1,0 +1,59 @@
+/* What consumer groups did, as commands for the logs (engine/propagate.h): reading and claiming
+ * depend on the clock and on who waited, so the result is told. */
+#include "commands/streams_group_priv.h"
+
+void streams_gift_end(struct call *c, struct streams_gift *gift)
+{
+    struct propagate_draft d = {0};
+    char text[STREAM_ID_TEXT_BYTES];
+    if (gift->ids.count == 0) {
+        return;
+    }
+    propagate_add(&d, SLICE("XCLAIM"));
+    propagate_add(&d, gift->key);
+    propagate_add(&d, gift->group);
+    propagate_add(&d, gift->consumer);
+    propagate_add(&d, SLICE("0"));
+    propagate_add_draft(&d, &gift->ids);
+    propagate_add(&d, SLICE("TIME"));
+    propagate_add_number(&d, gift->delivered_ms);
+    propagate_add(&d, SLICE("RETRYCOUNT"));
+    propagate_add_number(&d, gift->deliveries);
+    propagate_add(&d, SLICE("FORCE"));
+    propagate_add(&d, SLICE("JUSTID"));
+    propagate_add(&d, SLICE("LASTID"));
+    propagate_add(&d, stream_id_format(gift->g->last_id, text));
+    propagate_draft_instead(c, &d);
+}
+
+void streams_gift_add(struct call *c, struct streams_gift *gift, const struct stream_pending *p)
+{
+    char text[STREAM_ID_TEXT_BYTES];
+    if (p->delivered_ms != gift->delivered_ms || p->deliveries != gift->deliveries) {
+        streams_gift_end(c, gift);
+        gift->delivered_ms = p->delivered_ms;
+        gift->deliveries = p->deliveries;
+    }
+    propagate_add(&gift->ids, stream_id_format(p->id, text));
+}
+
+void streams_propagate_consumer(struct call *c, struct slice key, struct slice group,
+                                struct slice consumer)
+{
+    PROPAGATE(c, SLICE("XGROUP"), SLICE("CREATECONSUMER"), key, group, consumer);
+}
+
+void streams_propagate_position(struct call *c, struct slice key, const struct stream_group *g)
+{
+    char id[STREAM_ID_TEXT_BYTES], read[PROPAGATE_NUMBER_BYTES];
+    PROPAGATE(c, SLICE("XGROUP"), SLICE("SETID"), key, stream_group_name(g),
+              stream_id_format(g->last_id, id), SLICE("ENTRIESREAD"),
+              propagate_number(g->entries_read, read));
+}
+
+void streams_propagate_lost(struct call *c, struct slice key, struct slice group,
+                            struct stream_id id)
+{
+    char text[STREAM_ID_TEXT_BYTES];
+    PROPAGATE(c, SLICE("XACK"), key, group, stream_id_format(id, text));
+}

@@ -1,0 +1,27 @@
+/* What the files of the stream family share. State: none of its own. */
+#ifndef COMMANDS_STREAMS_PRIV_H
+#define COMMANDS_STREAMS_PRIV_H
+
+#include "engine/call.h"
+#include "value/stream.h"
+
+/* Argument `i` as an ID ("ms-seq", or "ms" with `missing_seq`); false with the error replied. */
+bool streams_arg_id(struct call *c, int i, uint64_t missing_seq, struct stream_id *id) MUST_CHECK;
+/* Replies that an ID is none. */
+void streams_reply_bad_id(struct call *c);
+/* An argument as a bound of a range: "-", "+", an ID, or "(" before an ID, which is not in the
+ * range then. Incomplete IDs are taken as the lowest (start) or highest (end) there is. False with
+ * the error replied. */
+bool streams_arg_start(struct call *c, int i, struct stream_id *id) MUST_CHECK;
+bool streams_arg_end(struct call *c, int i, struct stream_id *id) MUST_CHECK;
+
+/* Replies an ID as a bulk string. */
+void streams_reply_id(struct reply *r, struct stream_id id);
+/* Replies the entry the walk is on: its ID and its pairs. */
+void streams_reply_entry(struct reply *r, struct stream_cursor *entry);
+/* Replies an array of the next `count` entries of a walk (0: all); returns how many there were. */
+uint64_t streams_reply_entries(struct reply *r, struct stream_cursor *walk, uint64_t count);
+/* Replies the first or last entry of a stream, null when it has none. */
+void streams_reply_edge(struct reply *r, const struct entry *e, bool last);
+
+#endif

@@ -1,0 +1,30 @@
+/* Passwords: their hashes, `requirepass`, and who may come in without one. State: world. */
+#ifndef ENGINE_AUTH_H
+#define ENGINE_AUTH_H
+
+#include "base/option.h"
+#include "engine/session.h"
+
+/* A password is kept as the hexadecimal digits of its SHA-256. */
+#define AUTH_HASH_CHARS 64
+
+/* True when clients must authenticate first: the default user is disabled, or has a password. Hot.
+ */
+bool auth_required(void);
+/* True when the default user takes any password. */
+bool auth_default_takes_any(void);
+/* Checks user and password, in a time that tells nothing of either, and makes the session that
+ * user's; false for wrong ones and users that are disabled. */
+bool auth_check(struct session *s, struct slice user, struct slice password) MUST_CHECK;
+/* The hash of a password. */
+void auth_hash(struct slice password, char hash[AUTH_HASH_CHARS]);
+/* Overwrites and frees a buffer that held a password. */
+void auth_forget(struct buf *secret);
+/* Gives a user the password of requirepass, or (none) takes any from it. */
+void auth_apply_requirepass(struct acl_user *user);
+/* The default user has changed. World, or boot. */
+void auth_publish(void);
+/* requirepass. */
+extern const struct option auth_options[];
+
+#endif

@@ -1,0 +1,207 @@
+/* See busy.h. */
+#include "engine/busy.h"
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "engine/gate.h"
+#include "keyspace/lock.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+/* Most arguments of a call that FUNCTION STATS shows. */
+#define BUSY_ARGS_SHOWN 128
+
+static struct {
+    int64_t threshold_ms;
+    void (*serve)(void);
+} settings;
+
+static struct {
+    struct lock lock;
+    const struct call *c; /* NULL: none runs */
+    struct slice name;
+    enum busy_kind kind;
+    bool has_written;
+    bool is_long; /* only the thread that runs it writes */
+    uint64_t begin_ns;
+    _Atomic bool killed;
+    _Atomic bool at_end; /* the server ends: nothing more is served */
+} running = {.lock = LOCK_INIT(LOCK_RANK_BUSY, "busy")};
+
+void busy_set_server(void (*serve)(void))
+{
+    settings.serve = serve;
+}
+
+static enum gate gate_of(enum busy_kind kind)
+{
+    return kind == BUSY_SCRIPT ? GATE_SCRIPT : GATE_FUNCTION;
+}
+
+void busy_begin(enum busy_kind kind, struct slice name, const struct call *c)
+{
+    keyspace_assert_exclusive();
+    lock_acquire(&running.lock);
+    assert(!running.c);
+    running.c = c;
+    running.name = name;
+    running.kind = kind;
+    running.has_written = running.is_long = false;
+    running.begin_ns = clock_mono_ns();
+    lock_release(&running.lock);
+}
+
+void busy_end(void)
+{
+    lock_acquire(&running.lock);
+    assert(running.c);
+    running.c = NULL;
+    lock_release(&running.lock);
+    if (atomic_load(&running.at_end)) {
+        return; /* what it has half done is shown to nobody */
+    }
+    atomic_store_explicit(&running.killed, false, memory_order_relaxed);
+    if (running.is_long) {
+        keyspace_set_busy(false);
+        gate_set(gate_of(running.kind), false);
+    }
+}
+
+bool busy_note_write(void)
+{
+    lock_acquire(&running.lock);
+    bool goes_on = !atomic_load_explicit(&running.killed, memory_order_relaxed);
+    running.has_written |= goes_on;
+    lock_release(&running.lock);
+    return goes_on;
+}
+
+bool busy_is_killed(void)
+{
+    return unlikely(atomic_load_explicit(&running.killed, memory_order_relaxed));
+}
+
+void busy_poll(void)
+{
+    uint64_t elapsed_ms = (clock_mono_ns() - running.begin_ns) / 1000000;
+    if (settings.threshold_ms <= 0 || elapsed_ms < (uint64_t)settings.threshold_ms) {
+        return;
+    }
+    if (!running.is_long) {
+        log_warning("Slow script detected: still in execution after %llu milliseconds. You can try "
+                    "killing the script using the %s command. Script name is: %.*s.",
+                    (unsigned long long)elapsed_ms,
+                    running.kind == BUSY_SCRIPT ? "SCRIPT KILL" : "FUNCTION KILL",
+                    (int)running.name.len, running.name.ptr);
+        running.is_long = true;
+        gate_set(gate_of(running.kind), true);
+        keyspace_set_busy(true);
+    }
+    if (settings.serve) {
+        settings.serve();
+    }
+}
+
+const struct session *busy_session(void)
+{
+    assert(running.c);
+    return running.c->session;
+}
+
+bool busy_is_at_end(void)
+{
+    return atomic_load(&running.at_end);
+}
+
+/* ---- others ---- */
+
+#define UNKILLABLE_TEXT                                                                            \
+    "UNKILLABLE Sorry the script already executed write commands against the dataset. You can "    \
+    "either wait the script termination or kill the server in a hard way using the SHUTDOWN "      \
+    "NOSAVE command."
+
+void busy_kill(struct call *c, enum busy_kind kind)
+{
+    const char *error = NULL;
+    lock_acquire(&running.lock);
+    if (!running.c) {
+        error = "NOTBUSY No scripts in execution right now.";
+    } else if (running.kind != kind) {
+        error = running.kind == BUSY_SCRIPT
+                    ? "BUSY Redis is busy running a script. You can only call SCRIPT KILL or "
+                      "SHUTDOWN NOSAVE."
+                    : "BUSY Redis is busy running a script. You can only call FUNCTION KILL or "
+                      "SHUTDOWN NOSAVE.";
+    } else if (running.has_written) {
+        error = UNKILLABLE_TEXT;
+    } else {
+        atomic_store_explicit(&running.killed, true, memory_order_relaxed);
+    }
+    lock_release(&running.lock);
+    if (error) {
+        reply_error(c->reply, error);
+    } else {
+        reply_ok(c->reply);
+    }
+}
+
+bool busy_end_for_shutdown(void)
+{
+    lock_acquire(&running.lock);
+    bool ends = running.c && keyspace_is_busy();
+    if (ends) {
+        atomic_store(&running.at_end, true);
+        atomic_store(&running.killed, true);
+    }
+    lock_release(&running.lock);
+    return ends;
+}
+
+/* The arguments are the running call's: they are copied while it cannot end. */
+void busy_reply_running(struct reply *reply)
+{
+    struct buf copies = {0};
+    size_t ends[BUSY_ARGS_SHOWN + 1];
+    int count = 0;
+    uint64_t elapsed_ms = 0;
+    lock_acquire(&running.lock);
+    if (running.c && running.kind == BUSY_FUNCTION) {
+        elapsed_ms = (clock_mono_ns() - running.begin_ns) / 1000000;
+        buf_append_slice(&copies, running.name);
+        ends[0] = copies.len;
+        count = running.c->argc < BUSY_ARGS_SHOWN ? running.c->argc : BUSY_ARGS_SHOWN;
+        for (int i = 0; i < count; i++) {
+            buf_append_slice(&copies, running.c->argv[i]);
+            ends[i + 1] = copies.len;
+        }
+    }
+    lock_release(&running.lock);
+    if (count == 0) {
+        reply_null(reply);
+        return;
+    }
+    reply_map(reply, 3);
+    reply_bulk_cstr(reply, "name");
+    reply_bulk(reply, slice_of(copies.data, ends[0]));
+    reply_bulk_cstr(reply, "command");
+    reply_array(reply, (uint64_t)count);
+    for (int i = 0; i < count; i++) {
+        reply_bulk(reply, slice_of(copies.data + ends[i], ends[i + 1] - ends[i]));
+    }
+    reply_bulk_cstr(reply, "duration_ms");
+    reply_i64(reply, (int64_t)elapsed_ms);
+    buf_deinit(&copies);
+}
+
+const struct option busy_options[] = {
+    {.name = "busy-reply-threshold",
+     .alias = "lua-time-limit",
+     .type = OPTION_INT,
+     .target = &settings.threshold_ms,
+     .initial = "5000",
+     .min = 0,
+     .max = INT64_MAX},
+    {.name = NULL},
+};

@@ -1,0 +1,55 @@
+/* The script that runs, as the others see it: what it is, how to end it, and that it takes long.
+ *
+ * From the moment when it has run for longer than busy-reply-threshold until its end the gate
+ * (gate.h) refuses what others ask, and waits for the keyspace lock are given up
+ * (keyspace_try_exclusive). The thread that runs it serves its own clients meanwhile, out of the
+ * script's hook (busy_serve).
+ *
+ *   IDLE --begin--> RUNNING --threshold--> BUSY --end--> IDLE
+ *                      \----- end, killed ------------->/
+ *
+ * State: behind a leaf lock; flags that the hook asks for are atomic. */
+#ifndef ENGINE_BUSY_H
+#define ENGINE_BUSY_H
+
+#include "base/option.h"
+#include "engine/call.h"
+
+enum busy_kind { BUSY_SCRIPT, BUSY_FUNCTION };
+
+/* ---- for who runs scripts, under the keyspace lock in exclusive mode ---- */
+
+/* A script begins and ends; name and the call's arguments are borrowed until the end. */
+void busy_begin(enum busy_kind kind, struct slice name, const struct call *c);
+void busy_end(void);
+/* It is about to write for the first time: from now on nobody may end it. False when somebody has
+ * already. */
+bool busy_note_write(void) MUST_CHECK;
+/* True when it has to end at once, however it defends itself. Cheap. */
+bool busy_is_killed(void);
+/* Looks at the clock, and serves the thread's clients when the script takes long. To be called
+ * every millisecond or so. */
+void busy_poll(void);
+/* Whose script it is; within busy_poll. */
+const struct session *busy_session(void);
+/* True when it was ended because the server ends: what it has done is not told to logs. */
+bool busy_is_at_end(void);
+
+/* ---- for others ---- */
+
+/* SCRIPT KILL and FUNCTION KILL: replies. */
+void busy_kill(struct call *c, enum busy_kind kind);
+/* SHUTDOWN NOSAVE beside a script that takes long: it ends, whatever it has done, and nothing is
+ * served any more. False when there is no such script. */
+bool busy_end_for_shutdown(void);
+/* FUNCTION STATS' first part: the function that runs, or null. */
+void busy_reply_running(struct reply *reply);
+
+/* Boot: what serves the clients of the calling thread while its script runs; it neither waits nor
+ * takes the keyspace lock. */
+void busy_set_server(void (*serve)(void));
+
+/* busy-reply-threshold (lua-time-limit). */
+extern const struct option busy_options[];
+
+#endif

@@ -1,0 +1,40 @@
+/* See fork_child.h. */
+#include "engine/fork_child.h"
+
+#include "base/lock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* What the child does first. */
+static void become_child(int parent, int keep)
+{
+    lock_forbid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(ECHILD);
+    }
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    /* Connections that the server closes are to be closed, whatever this process does. */
+    if (keep < 3) {
+        close_range(3, ~0U, 0);
+    } else {
+        if (keep > 3) {
+            close_range(3, (unsigned)keep - 1, 0);
+        }
+        close_range((unsigned)keep + 1, ~0U, 0);
+    }
+}
+
+int fork_child(int keep)
+{
+    int parent = (int)getpid();
+    int pid = (int)fork();
+    if (pid == 0) {
+        become_child(parent, keep);
+    }
+    return pid;
+}

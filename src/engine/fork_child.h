@@ -1,0 +1,21 @@
+/* THE place where the server forks while it has threads: a child that writes out the data set as it
+ * is now (RDB, AOF rewrite).
+ *
+ * The caller holds the keyspace lock, so what the child sees is one state of the data. Of all
+ * threads the child has only the one that forked, so a leaf lock that another thread held at the
+ * time of the fork would never be let go of there. Instead of taking them all before the fork, the
+ * child does not take any: it logs nothing, frees nothing of the server's, runs no command, and
+ * ends by _exit. Debug builds abort a child that takes a lock (base/lock.h). malloc works there
+ * because the allocator prepares for forks. The child dies with the server, so that no file of an
+ * earlier life replaces a later one's, and has none of its descriptors. State: none. */
+#ifndef ENGINE_FORK_CHILD_H
+#define ENGINE_FORK_CHILD_H
+
+#include "base/compiler.h"
+#include "keyspace/lock.h"
+
+/* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
+ * below 3 stay open in the child (-1: none to keep). */
+int fork_child(int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
+
+#endif

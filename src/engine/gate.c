@@ -1,0 +1,120 @@
+/* See gate.h. */
+#include "engine/gate.h"
+
+#include "engine/memory_limit.h"
+#include "engine/transaction.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+_Atomic uint32_t gate_word;
+
+static const char loading_refusal[] = "LOADING Redis is loading the dataset in memory";
+
+static const char save_refusal[] =
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
+    "disk. Commands that may modify the data set are disabled, because this instance is configured "
+    "to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error "
+    "option). "
+    "Please check the Redis logs for details about the RDB error.";
+
+static const char readonly_refusal[] = "READONLY You can't write against a read only replica.";
+
+static const char stale_refusal[] =
+    "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+
+static const char replicas_refusal[] = "NOREPLICAS Not enough good replicas to write.";
+
+void gate_set(enum gate gate, bool shut)
+{
+    /* Release: who sees the gate open sees what was loaded behind it. */
+    if (shut) {
+        atomic_fetch_or_explicit(&gate_word, (uint32_t)gate, memory_order_release);
+    } else {
+        atomic_fetch_and_explicit(&gate_word, ~(uint32_t)gate, memory_order_release);
+    }
+}
+
+/* Texts by errno, made when first wanted: refused calls point to them for some time. */
+#define AOF_ERRORS 256
+#define AOF_REFUSAL_BYTES 128
+static char aof_refusals[AOF_ERRORS][AOF_REFUSAL_BYTES];
+static _Atomic int aof_error;
+
+void gate_set_aof(int error)
+{
+    error = error < 0 || error >= AOF_ERRORS ? EIO : error;
+    char *text = aof_refusals[error];
+    if (error && !*text) {
+        snprintf(text, AOF_REFUSAL_BYTES, "MISCONF Errors writing to the AOF file: %s",
+                 strerror(error));
+    }
+    atomic_store_explicit(&aof_error, error, memory_order_release);
+    gate_set(GATE_AOF_FAILED, error != 0);
+}
+
+const char *gate_busy_refusal(void)
+{
+    uint32_t shut = atomic_load_explicit(&gate_word, memory_order_relaxed);
+    if (shut & GATE_SCRIPT) {
+        return "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
+               "NOSAVE.";
+    }
+    return shut & GATE_FUNCTION ? "BUSY Redis is busy running a script. You can only call FUNCTION "
+                                  "KILL or SHUTDOWN NOSAVE."
+                                : NULL;
+}
+
+const char *gate_write_refusal(const struct session *s)
+{
+    uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
+    if (s->internal) {
+        return NULL;
+    }
+    if (shut & GATE_AOF_FAILED) {
+        return aof_refusals[atomic_load_explicit(&aof_error, memory_order_acquire)];
+    }
+    if (shut & GATE_SAVE_FAILED) {
+        return save_refusal;
+    }
+    if (shut & GATE_FEW_REPLICAS) {
+        return replicas_refusal;
+    }
+    return shut & GATE_READONLY ? readonly_refusal : NULL;
+}
+
+const char *gate_refusal(const struct call *c)
+{
+    uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
+    uint32_t flags = transaction_flags(c);
+    if (c->session->internal) {
+        return NULL;
+    }
+    if (unlikely(shut & (GATE_SCRIPT | GATE_FUNCTION)) && !(c->cmd->flags & CMD_ALLOW_BUSY)) {
+        return gate_busy_refusal();
+    }
+    if (shut & GATE_MEMORY && memory_limit_concerns(c)) {
+        return memory_limit_refusal;
+    }
+    if (shut & GATE_SAVE_FAILED && flags & CMD_WRITE) {
+        return save_refusal;
+    }
+    if (shut & GATE_AOF_FAILED && flags & CMD_WRITE) {
+        return aof_refusals[atomic_load_explicit(&aof_error, memory_order_acquire)];
+    }
+    if (shut & GATE_FEW_REPLICAS && flags & CMD_WRITE) {
+        return replicas_refusal;
+    }
+    if (shut & GATE_READONLY && flags & CMD_WRITE) {
+        return readonly_refusal;
+    }
+    if (shut & GATE_STALE && !(flags & CMD_STALE)) {
+        return stale_refusal;
+    }
+    if (shut & GATE_LOADING && (!(flags & CMD_LOADING) || flags & CMD_SOME_NOT_LOADING)) {
+        return loading_refusal;
+    }
+    return NULL;
+}

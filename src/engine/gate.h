@@ -1,0 +1,48 @@
+/* Reasons why whole classes of commands are refused for a while: a data set is being loaded, saving
+ * fails. One word that is 0 nearly always and is looked at before each command. State: atomic. */
+#ifndef ENGINE_GATE_H
+#define ENGINE_GATE_H
+
+#include "engine/call.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gate {
+    GATE_LOADING = 1 << 0,      /* lets in commands with CMD_LOADING */
+    GATE_SAVE_FAILED = 1 << 1,  /* keeps writes out (stop-writes-on-bgsave-error) */
+    GATE_SCRIPT = 1 << 2,       /* a script runs for long: lets in commands with CMD_ALLOW_BUSY */
+    GATE_FUNCTION = 1 << 3,     /* the same of a function */
+    GATE_MEMORY = 1 << 4,       /* keeps out what may need memory (memory_limit.h) */
+    GATE_AOF_FAILED = 1 << 5,   /* keeps writes out: they could not be made durable */
+    GATE_FEW_REPLICAS = 1 << 6, /* keeps writes out (min-replicas-to-write) */
+    GATE_READONLY = 1 << 7,     /* keeps writes out: a replica */
+    GATE_STALE = 1 << 8,        /* a replica without its primary: lets in commands with CMD_STALE */
+};
+
+extern _Atomic uint32_t gate_word;
+
+/* Shuts a gate, or opens it. Any thread. */
+void gate_set(enum gate gate, bool shut);
+/* Shuts GATE_AOF_FAILED because of an errno, or opens it (0). The AOF's thread. */
+void gate_set_aof(int error);
+/* Why the prepared call must not run now, an error text that lives forever; NULL when it may. An
+ * EXEC is asked about what it would run. */
+const char *gate_refusal(const struct call *c);
+/* Why nothing that writes may run now, in the same way; NULL when it may. */
+const char *gate_write_refusal(const struct session *s);
+/* Why nothing may run beside a script that takes long, in the same way; NULL when there is none. */
+const char *gate_busy_refusal(void);
+/* True when some gate is shut: then gate_refusal decides. */
+static inline bool gate_any(void)
+{
+    return unlikely(atomic_load_explicit(&gate_word, memory_order_relaxed) != 0);
+}
+/* True while a data set is being loaded. */
+static inline bool gate_is_loading(void)
+{
+    return atomic_load_explicit(&gate_word, memory_order_acquire) & GATE_LOADING;
+}
+
+#endif

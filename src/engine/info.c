@@ -1,0 +1,84 @@
+/* INFO: writers grouped by section, and the words that choose sections. */
+#include "engine/info.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+
+#define SECTION_MAX 64
+
+struct section {
+    const char *name, *title;
+    bool in_default;
+    void (**writers)(struct buf *out);
+    unsigned writer_count;
+};
+
+/* Immutable after boot. */
+static struct section sections[SECTION_MAX];
+static unsigned section_count;
+
+void info_register(const struct info_section *added)
+{
+    assert(added->name != NULL && added->title != NULL && added->write != NULL);
+    struct section *s = NULL;
+    for (unsigned i = 0; i < section_count; i++) {
+        if (strcmp(sections[i].name, added->name) == 0) {
+            s = &sections[i];
+        }
+    }
+    if (s == NULL) {
+        assert(section_count < SECTION_MAX);
+        s = &sections[section_count++];
+        *s = (struct section){.name = added->name, .title = added->title};
+    }
+    s->in_default |= added->in_default;
+    s->writers = mem_realloc(s->writers, (s->writer_count + 1) * sizeof(*s->writers));
+    s->writers[s->writer_count++] = added->write;
+}
+
+static bool word_chooses(struct slice word, const struct section *s)
+{
+    if (slice_equal_nocase(word, "all") || slice_equal_nocase(word, "everything")) {
+        return true;
+    }
+    return slice_equal_nocase(word, s->name) ||
+           (s->in_default && slice_equal_nocase(word, "default"));
+}
+
+static bool section_chosen(const struct section *s, const struct slice *words, int count)
+{
+    if (count == 0) {
+        return s->in_default;
+    }
+    for (int i = 0; i < count; i++) {
+        if (word_chooses(words[i], s)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void info_write(struct buf *out, const struct slice *words, int count)
+{
+    bool first = true;
+    for (unsigned i = 0; i < section_count; i++) {
+        const struct section *s = &sections[i];
+        if (!section_chosen(s, words, count)) {
+            continue;
+        }
+        buf_printf(out, "%s# %s\r\n", first ? "" : "\r\n", s->title);
+        first = false;
+        for (unsigned k = 0; k < s->writer_count; k++) {
+            s->writers[k](out);
+        }
+    }
+}
+
+void info_teardown(void)
+{
+    for (unsigned i = 0; i < section_count; i++) {
+        mem_free(sections[i].writers);
+    }
+    section_count = 0;
+}

@@ -1,0 +1,27 @@
+/* INFO's sections: each folder registers its own; server/ orders them. State: immutable after boot.
+ */
+#ifndef ENGINE_INFO_H
+#define ENGINE_INFO_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+struct info_section {
+    const char *name;  /* lower case: "server", "clients" ... */
+    const char *title; /* "Server" */
+    bool in_default;   /* shown by INFO without arguments */
+    /* Appends "field:value\r\n" lines. No lock held; takes what it needs. */
+    void (*write)(struct buf *out);
+};
+
+/* Adds fields to the section of that name, which is made when it is new. Sections appear in order
+ * of registration, and several writers of one section in order as well. Boot. */
+void info_register(const struct info_section *section);
+/* Appends the sections that `words` ask for ("default", "all", "everything" or names; none:
+ * default). */
+void info_write(struct buf *out, const struct slice *words, int count);
+/* Forgets all sections. Shutdown. */
+void info_teardown(void);
+
+#endif

@@ -1,0 +1,298 @@
+/* See parked.h. */
+#include "engine/parked.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "engine/acl.h"
+#include "engine/cmdstats.h"
+#include "engine/execute.h"
+#include "keyspace/waiting.h"
+#include "resp/parser.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+enum parked_stage { PARKED_NEW, PARKED_WAITING, PARKED_DONE };
+
+/* One allocation: behind the struct lie the places in the queues, the keys, and the copy of the
+ * request. */
+struct parked_call {
+    struct waiter waiter; /* first: the registry hands it back */
+    enum parked_stage stage;
+    _Atomic bool abandoned; /* nobody will read the reply */
+    const struct command *cmd;
+    struct request request;
+    struct key *keys;
+    int key_count;
+    int first_key, waits_for; /* keys that it waits at */
+    struct db *db;
+    struct key event; /* what it waits for instead of keys; name.ptr NULL: keys */
+    void (*on_timeout)(struct call *c);
+    struct session *session; /* the client's; borrowed while WAITING */
+    int64_t deadline_ms;     /* monotonic; INT64_MAX: none */
+    uint64_t ticks;          /* its runs took */
+    void *state;             /* the handler's */
+    void (*destroy_state)(void *state);
+    parked_finish finish;
+    void *owner;
+    struct reply reply; /* finished */
+};
+
+_Thread_local uint64_t parked_served_ticks;
+
+/* What is replied to parked calls is built here, under the keyspace lock, and copied out in its
+ * size. State: keyspace. */
+static struct reply builder;
+
+bool parked_possible(const struct call *c)
+{
+    if (!(c->cmd->flags & CMD_MAY_WAIT)) {
+        return false;
+    }
+    const char *syntax = c->cmd->row->args;
+    if (!syntax || !strstr(syntax, "[BLOCK ")) {
+        return true;
+    }
+    /* A key of that name is taken for the option: harmless. */
+    for (int i = 1; i < c->argc; i++) {
+        if (call_arg_is(c, i, "block")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the copy ---- */
+
+/* Keys are slices of arguments, in their order: finds each one's argument, and takes the copy. */
+static void copy_keys(struct parked_call *p, const struct call *c)
+{
+    int arg = 0;
+    for (int k = 0; k < c->key_count; k++) {
+        struct slice name = c->keys[k].name;
+        while (c->argv[arg].ptr != name.ptr || c->argv[arg].len != name.len) {
+            arg++;
+            assert(arg < c->argc);
+        }
+        p->keys[k] = (struct key){p->request.argv[arg++], c->keys[k].hash};
+    }
+}
+
+static int64_t deadline_after(int64_t timeout_ms)
+{
+    int64_t now_ms = (int64_t)((clock_mono_us() + 999) / 1000); /* never ends early */
+    return timeout_ms == 0 || timeout_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + timeout_ms;
+}
+
+struct parked_call *parked_create(const struct call *c, const struct block *b)
+{
+    struct request request = {c->argc, c->argv, c->blobs};
+    int places = b->event.ptr ? 1 : b->key_count;
+    size_t places_bytes = (size_t)places * sizeof(struct waiting_place);
+    size_t keys_bytes = (size_t)c->key_count * sizeof(struct key);
+    struct parked_call *p =
+        mem_alloc(sizeof(*p) + places_bytes + keys_bytes + request_copy_bytes(&request));
+    char *behind = (char *)(p + 1);
+    *p = (struct parked_call){
+        .waiter = {.places = (struct waiting_place *)behind,
+                   .type = b->type,
+                   .when_gone = b->when_gone || b->event.ptr},
+        .cmd = c->cmd,
+        .request = request_copy(&request, behind + places_bytes + keys_bytes),
+        .keys = (struct key *)(behind + places_bytes),
+        .key_count = c->key_count,
+        .first_key = b->first_key,
+        .waits_for = b->key_count,
+        .db = c->db,
+        .on_timeout = b->on_timeout,
+        .session = c->session,
+        .deadline_ms = deadline_after(b->timeout_ms),
+        .state = b->state,
+        .destroy_state = b->destroy_state ? b->destroy_state : mem_free,
+    };
+    if (b->event.ptr) {
+        p->event = key_of(b->event);
+    }
+    copy_keys(p, c);
+    reply_init(&p->reply);
+    return p;
+}
+
+void parked_destroy(struct parked_call **parked)
+{
+    struct parked_call *p = *parked;
+    *parked = NULL;
+    assert(p->stage != PARKED_WAITING && p->waiter.place_count == 0);
+    parser_release(&p->request);
+    if (p->state) {
+        p->destroy_state(p->state);
+    }
+    reply_deinit(&p->reply);
+    mem_free(p);
+}
+
+/* ---- waiting and its end ---- */
+
+void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
+{
+    assert(p->stage == PARKED_NEW);
+    p->finish = finish;
+    p->owner = owner;
+    if (p->event.name.ptr) {
+        waiting_add(&p->waiter, db_at(0), &p->event, 1);
+    } else {
+        waiting_add(&p->waiter, p->db, &p->keys[p->first_key], p->waits_for);
+    }
+    p->stage = PARKED_WAITING;
+}
+
+/* Takes what has been built as its reply. */
+static void conclude(struct parked_call *p) REQUIRES(keyspace_lock)
+{
+    reply_end(&builder);
+    waiting_remove(&p->waiter);
+    p->stage = PARKED_DONE;
+    reply_copy(&p->reply, &builder);
+    reply_reset(&builder);
+}
+
+/* The call as it is run again, or accounted. */
+static struct call call_of(struct parked_call *p)
+{
+    return (struct call){
+        .cmd = p->cmd,
+        .argc = p->request.argc,
+        .argv = p->request.argv,
+        .blobs = p->request.blobs,
+        .keys = p->keys,
+        .key_count = p->key_count,
+        .db = p->db,
+        .session = p->session,
+        .held = ACCESS_EXCLUSIVE,
+        .retry = true,
+        .parked = p,
+    };
+}
+
+bool parked_end(struct parked_call *p, enum parked_reason reason)
+{
+    assert(p->stage != PARKED_NEW);
+    if (p->stage == PARKED_DONE) {
+        return false;
+    }
+    reply_begin(&builder, p->session->proto);
+    if (reason == PARKED_TIMED_OUT && p->on_timeout) {
+        struct call c = call_of(p);
+        c.reply = &builder;
+        p->on_timeout(&c);
+    } else if (reason == PARKED_TIMED_OUT) {
+        reply_null_array(&builder);
+    } else if (reason == PARKED_UNBLOCKED) {
+        reply_error(&builder, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+        errorstats_record(builder.last_error);
+        cmdstats_failed(p->cmd);
+    }
+    conclude(p);
+    return true;
+}
+
+void parked_abandon(struct parked_call *p)
+{
+    atomic_store_explicit(&p->abandoned, true, memory_order_relaxed);
+}
+
+/* Runs the call, unless its user may do so no more. (The log shows clients, which other threads
+ * may not look at: this denial is not in it.) */
+static void run_allowed(struct parked_call *p, struct call *c)
+{
+    struct buf error = {0};
+    if (unlikely(!acl_is_unlimited(p->session))) {
+        int at;
+        enum acl_verdict verdict = acl_check(p->session->acl, c->cmd, c->argv, c->argc, &at);
+        if (verdict != ACL_ALLOWED) {
+            buf_append_cstr(&error, "NOPERM ");
+            acl_append_denial(&error, verdict, p->session->acl, c->cmd, c->argv[at], false);
+            c->refusal = buf_slice(&error);
+        }
+    }
+    call_run(c);
+    buf_deinit(&error);
+}
+
+/* The registry's: one of the waiter's keys has become ready. */
+static void try_serve(struct waiter *w, int64_t now_ms)
+{
+    struct parked_call *p = (struct parked_call *)w;
+    keyspace_assert_exclusive();
+    assert(p->stage == PARKED_WAITING);
+    if (atomic_load_explicit(&p->abandoned, memory_order_relaxed)) {
+        return;
+    }
+    struct call c = call_of(p);
+    uint64_t begin = clock_ticks();
+    c.reply = &builder;
+    c.now_ms = now_ms;
+    reply_begin(&builder, p->session->proto);
+    run_allowed(p, &c);
+    uint64_t ticks = clock_ticks() - begin;
+    p->ticks += ticks;
+    parked_served_ticks += ticks;
+    assert(!c.continuation.step && !c.needs_exclusive);
+    assert(c.waits == (reply_bytes(&builder) == 0));
+    if (!c.waits) {
+        conclude(p);
+        p->finish(p, p->owner);
+    }
+}
+
+void parked_serve(int64_t now_ms)
+{
+    waiting_serve(now_ms);
+}
+
+/* ---- for its owner ---- */
+
+int64_t parked_deadline_ms(const struct parked_call *p)
+{
+    return p->deadline_ms;
+}
+
+void *parked_state(const struct parked_call *p)
+{
+    return p->state;
+}
+
+const struct reply *parked_reply(const struct parked_call *p)
+{
+    assert(p->stage == PARKED_DONE);
+    return &p->reply;
+}
+
+void parked_add_ticks(struct parked_call *p, uint64_t ticks)
+{
+    p->ticks += ticks;
+}
+
+void parked_account(struct parked_call *p, int64_t wall_us)
+{
+    struct call c = call_of(p);
+    c.duration_ticks = p->ticks ? p->ticks : 1;
+    call_account(&c, 1, 0, wall_us);
+}
+
+size_t parked_memory_bytes(const struct parked_call *p)
+{
+    return mem_usable_size(p);
+}
+
+void parked_setup(void)
+{
+    reply_init(&builder);
+    waiting_setup(try_serve);
+}
+
+void parked_teardown(void)
+{
+    waiting_teardown();
+    reply_deinit(&builder);
+}

@@ -1,0 +1,150 @@
+/* See lock.h. */
+#include "keyspace/lock.h"
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/thread.h"
+#include "keyspace/waiting.h"
+
+#include <assert.h>
+
+/* All zero is a free lock; rank and name are for debug builds. */
+struct brlock keyspace_lock = {.rank = LOCK_RANK_KEYSPACE, .name = "keyspace"};
+
+/* What the calling thread holds. */
+static _Thread_local enum { HOLDS_NOTHING, HOLDS_SHARED, HOLDS_EXCLUSIVE } holds;
+
+static _Atomic bool busy;
+
+void keyspace_set_busy(bool now_busy)
+{
+    atomic_store(&busy, now_busy);
+}
+
+bool keyspace_is_busy(void)
+{
+    return atomic_load_explicit(&busy, memory_order_relaxed);
+}
+
+const _Atomic bool *keyspace_busy_flag(void)
+{
+    return &busy;
+}
+
+#ifdef KEYDB_BREAK_LOCK
+/* A server for the test of the tests (make BREAK_LOCK=1): one in so many exclusive holds of a
+ * thread excludes nobody. */
+#define BROKEN_HOLDS 16
+static _Thread_local unsigned hold_number;
+
+static bool is_broken(void)
+{
+    return hold_number % BROKEN_HOLDS == 0;
+}
+#endif
+
+void keyspace_lock_shared(void)
+{
+    brlock_acquire_shared(&keyspace_lock, thread_slot());
+    holds = HOLDS_SHARED;
+}
+
+bool keyspace_try_shared(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    /* Looked at first: the holder itself may ask. */
+    if (unlikely(keyspace_is_busy()) || !brlock_try_shared(&keyspace_lock, thread_slot(), &busy)) {
+        return false;
+    }
+    holds = HOLDS_SHARED;
+    return true;
+}
+
+void keyspace_unlock_shared(void)
+{
+    holds = HOLDS_NOTHING;
+    brlock_release_shared(&keyspace_lock, thread_slot());
+}
+
+void keyspace_lock_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    holds = HOLDS_EXCLUSIVE;
+#ifdef KEYDB_BREAK_LOCK
+    hold_number++;
+    if (is_broken()) {
+        return;
+    }
+#endif
+    brlock_acquire_exclusive(&keyspace_lock, thread_slot());
+}
+
+bool keyspace_try_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (unlikely(keyspace_is_busy())) {
+        return false;
+    }
+#ifdef KEYDB_BREAK_LOCK
+    hold_number++;
+    if (is_broken()) {
+        holds = HOLDS_EXCLUSIVE;
+        return true;
+    }
+#endif
+    if (!brlock_try_exclusive(&keyspace_lock, thread_slot(), &busy)) {
+        return false;
+    }
+    holds = HOLDS_EXCLUSIVE;
+    return true;
+}
+
+void keyspace_unlock_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
+{
+#ifdef KEYDB_BREAK_LOCK
+    if (is_broken()) {
+        holds = HOLDS_NOTHING;
+        return;
+    }
+#endif
+    if (unlikely(waiting_has_ready())) {
+        /* Changes that no call made (expiry): nobody lets go of them unseen. */
+        waiting_serve(clock_wall_ms());
+    }
+    holds = HOLDS_NOTHING;
+    brlock_release_exclusive(&keyspace_lock, thread_slot());
+}
+
+bool keyspace_is_exclusive(void)
+{
+    return holds == HOLDS_EXCLUSIVE;
+}
+
+bool keyspace_visit(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (holds != HOLDS_NOTHING) {
+        return false;
+    }
+    keyspace_lock_shared();
+    return true;
+}
+
+void keyspace_leave(bool taken) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (taken) {
+        keyspace_unlock_shared();
+    }
+}
+
+void keyspace_assert_shared(void)
+{
+    lock_rank_assert_held(LOCK_RANK_KEYSPACE);
+#if KEYDB_DEBUG
+    assert(holds != HOLDS_NOTHING);
+#endif
+}
+
+void keyspace_assert_exclusive(void)
+{
+    lock_rank_assert_held(LOCK_RANK_KEYSPACE);
+#if KEYDB_DEBUG
+    assert(holds == HOLDS_EXCLUSIVE);
+#endif
+}

@@ -1,0 +1,46 @@
+/* THE lock: one big-reader lock over all databases, registries of blocked calls and watched keys,
+ * and the tails of the logs. Shared mode reads, exclusive mode writes. Rank: LOCK_RANK_KEYSPACE,
+ * after the GIL and before every leaf lock. State: atomic. */
+#ifndef KEYSPACE_LOCK_H
+#define KEYSPACE_LOCK_H
+
+#include "base/brlock.h"
+#include "base/compiler.h"
+
+#include <stdbool.h>
+
+extern struct brlock keyspace_lock;
+
+/* Take and release it for the calling thread, in shared and in exclusive mode. Not recursive; a
+ * holder in shared mode cannot raise it. */
+/* Take and release it in shared mode. The calling thread has entered (thread.h) and holds it in no
+ * mode. */
+void keyspace_lock_shared(void) ACQUIRE_SHARED(keyspace_lock);
+void keyspace_unlock_shared(void) RELEASE_SHARED(keyspace_lock);
+/* The same in exclusive mode. Letting go of it first serves those who wait for what was changed and
+ * were not served yet (waiting.h). */
+void keyspace_lock_exclusive(void) ACQUIRE(keyspace_lock);
+void keyspace_unlock_exclusive(void) RELEASE(keyspace_lock);
+/* The same for callers that can do without it for now: false, and nothing is held, when whoever
+ * holds it has said that this will take long (keyspace_set_busy), before or while they wait. */
+bool keyspace_try_shared(void) MUST_CHECK TRY_ACQUIRE_SHARED(true, keyspace_lock);
+bool keyspace_try_exclusive(void) MUST_CHECK TRY_ACQUIRE(true, keyspace_lock);
+/* A holder in exclusive mode (a script past its threshold) says that the others had better not
+ * wait, and takes it back. It still stands while a script is at its end because the server is. */
+void keyspace_set_busy(bool busy);
+bool keyspace_is_busy(void);
+/* The word that says so, for waits on other locks. */
+const _Atomic bool *keyspace_busy_flag(void);
+/* True when the calling thread holds it in exclusive mode. */
+bool keyspace_is_exclusive(void);
+/* For readers that are called with and without it (INFO and MEMORY, which may stand alone or
+ * between writes of one hold): takes it in shared mode unless the calling thread holds it in some
+ * mode, and tells whether it did; the end gets that word back. */
+bool keyspace_visit(void) MUST_CHECK ASSERT_HELD_SHARED(keyspace_lock);
+void keyspace_leave(bool taken);
+/* Debug builds: abort unless the calling thread holds it (in that mode). Also tells the analysis
+ * so, for callbacks that are reached through function pointers. */
+void keyspace_assert_shared(void) ASSERT_HELD_SHARED(keyspace_lock);
+void keyspace_assert_exclusive(void) ASSERT_HELD(keyspace_lock);
+
+#endif

@@ -1,0 +1,137 @@
+/* See durable.h. Clients wait in a queue of their thread, in the order of positions. A thread asks
+ * to be told once (armed) and is told by one message, which is its own. */
+#include "net/durable.h"
+
+#include "base/lock.h"
+#include "base/mem.h"
+#include "engine/commit.h"
+#include "net/input.h"
+#include "net/output.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct waiting_client {
+    struct client *client; /* NULL: gone */
+    uint64_t position;
+};
+
+/* While `serving`, the server threads are there for the log's thread. */
+static struct {
+    struct lock lock;
+    bool serving;
+} log_side = {.lock = LOCK_INIT(LOCK_RANK_DURABLE, "durable")};
+
+/* Runs on the log's thread. */
+static void on_synced(void)
+{
+    lock_acquire(&log_side.lock);
+    for (int i = 0; log_side.serving && i < server_thread_count(); i++) {
+        struct server_thread *t = server_thread_at(i);
+        if (atomic_exchange_explicit(&t->commit_wanted, false, memory_order_acq_rel)) {
+            inbox_post_take(&t->inbox, &t->commit_message);
+        }
+    }
+    lock_release(&log_side.lock);
+}
+
+void durable_setup(void)
+{
+    commit_set_listener(on_synced);
+}
+
+void durable_serve(bool serving)
+{
+    lock_acquire(&log_side.lock);
+    log_side.serving = serving;
+    lock_release(&log_side.lock);
+}
+
+void durable_teardown_thread(struct server_thread *t)
+{
+    mem_free(t->committing);
+}
+
+void durable_hold(struct client *c, uint64_t position)
+{
+    struct server_thread *t = c->thread;
+    if (c->flags & CLIENT_CLOSE_ASAP) {
+        return;
+    }
+    durable_forget(c); /* one that waits already: for all of it, then */
+    assert(t->committing_count == 0 || t->committing[t->committing_count - 1].position <= position);
+    if (t->committing_count == t->committing_capacity) {
+        t->committing_capacity = t->committing_capacity ? 2 * t->committing_capacity : 16;
+        t->committing =
+            mem_realloc(t->committing, t->committing_capacity * sizeof(struct waiting_client));
+    }
+    t->committing[t->committing_count++] = (struct waiting_client){c, position};
+    c->flags |= CLIENT_COMMITTING;
+    output_hold(c);
+}
+
+static void let_go(struct server_thread *t, struct client *c)
+{
+    c->flags &= ~(uint32_t)CLIENT_COMMITTING;
+    output_flush(c);
+    if (!(c->flags & CLIENT_CLOSE_ASAP) && input_bytes(c).len > 0) {
+        server_thread_make_ready(t, c);
+        t->more_to_do = true; /* should the turn be past its ready list */
+    }
+}
+
+static void receive(struct inbox_message *message, void *receiver)
+{
+    struct server_thread *t = receiver;
+    assert(message == &t->commit_message);
+    t->commit_armed = false;
+    durable_deliver(t);
+}
+
+/* Has the thread told when more is synced. False when it is already. */
+static bool arm(struct server_thread *t)
+{
+    if (t->commit_armed) {
+        return true;
+    }
+    t->commit_message.receive = receive;
+    t->commit_armed = true;
+    atomic_store(&t->commit_wanted, true);
+    if (commit_synced() < t->committing[0].position) {
+        return true; /* partner: the log's thread raises `synced` and then looks at the wish */
+    }
+    /* Taken back, unless the message is on its way. */
+    t->commit_armed = !atomic_exchange(&t->commit_wanted, false);
+    return t->commit_armed;
+}
+
+void durable_deliver(struct server_thread *t)
+{
+    while (t->committing_count > 0) {
+        uint64_t synced = commit_synced();
+        uint32_t done = 0;
+        while (done < t->committing_count && t->committing[done].position <= synced) {
+            struct client *c = t->committing[done++].client;
+            if (c) {
+                let_go(t, c);
+            }
+        }
+        t->committing_count -= done;
+        memmove(t->committing, t->committing + done,
+                t->committing_count * sizeof(struct waiting_client));
+        if (t->committing_count == 0 || arm(t)) {
+            break;
+        }
+    }
+}
+
+void durable_forget(struct client *c)
+{
+    struct server_thread *t = c->thread;
+    for (uint32_t i = 0; c->flags & CLIENT_COMMITTING && i < t->committing_count; i++) {
+        if (t->committing[i].client == c) {
+            t->committing[i].client = NULL;
+            c->flags &= ~(uint32_t)CLIENT_COMMITTING;
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/* Replies to writes that wait until the writes are on the disk (appendfsync always;
+ * engine/commit.h). While it waits a client is CLIENT_COMMITTING: its replies are kept in its
+ * output queue, and its requests are not looked at, so that what it is told keeps its order and no
+ * reply waits for a later write of its own. One sync lets go of all that waited for it, on all
+ * threads. Clients that only read do not wait. State: thread-owned; the wish to be told is atomic.
+ */
+#ifndef NET_DURABLE_H
+#define NET_DURABLE_H
+
+#include "engine/commit.h"
+#include "net/server_thread.h"
+
+/* Boot and its reverse, for a thread; durable_setup once for all. */
+void durable_setup(void);
+/* The server threads have started, or are about to be stopped: the log's thread tells them of syncs
+ * only in between. */
+void durable_serve(bool serving);
+void durable_teardown_thread(struct server_thread *t);
+
+/* Before the writes of a batch, without lock: where the log ends. Waits a little while the disk is
+ * far behind. */
+static inline uint64_t durable_begin_writes(void)
+{
+    if (commit_is_crowded()) {
+        commit_yield();
+    }
+    return commit_appended();
+}
+/* After them: the position that must be on the disk before writers are told, 0 when they need not
+ * wait. */
+static inline uint64_t durable_end_writes(uint64_t log_before)
+{
+    uint64_t log_after = commit_appended();
+    if (likely(log_after == log_before)) {
+        return 0;
+    }
+    commit_kick();
+    return commit_is_gated() ? log_after : 0;
+}
+
+/* What the client is sent from now on waits for the sync that covers `position`. Owner's thread,
+ * before the replies are delivered. */
+void durable_hold(struct client *c, uint64_t position);
+/* Lets go of clients whose writes are safe by now, and has this thread told of the next ones.
+ * Owner; no lock. */
+void durable_deliver(struct server_thread *t);
+/* The client goes. Harmless when it does not wait. */
+void durable_forget(struct client *c);
+
+#endif

@@ -1,0 +1,26 @@
+/* The network as the server sees it. */
+#ifndef NET_NET_H
+#define NET_NET_H
+
+#include "base/compiler.h"
+#include "engine/command.h"
+#include "engine/cron.h"
+#include "net/settings.h"
+
+#include <stdbool.h>
+
+struct event_base;
+
+/* CLIENT, QUIT, RESET, MONITOR. */
+extern const struct command_row client_commands[];
+
+/* Boot: registers INFO sections and cron jobs; raises the limit of open files as far as maxclients
+ * needs, or lowers maxclients with a warning. After configuration is loaded. */
+void net_setup(void);
+/* Opens the listeners in the main thread's loop and starts the server threads. False (logged) when
+ * an address is taken. */
+bool net_start(struct event_base *main_base) MUST_CHECK;
+/* Stops accepting, ends the server threads, closes all clients. Main thread. */
+void net_stop(void);
+
+#endif

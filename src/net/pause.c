@@ -1,0 +1,173 @@
+/* See pause.h.
+ *
+ * A pause is one word, so that server threads read it without a lock: until when (milliseconds of
+ * wall time), shifted by one, and whether all commands wait in the lowest bit. 0: no pause. */
+#include "net/pause.h"
+
+#include "base/mem.h"
+#include "engine/transaction.h"
+#include "keyspace/evict.h"
+#include "keyspace/expire.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#define PAUSE_ALL_BIT 1u
+/* Latest end that the word holds. */
+#define PAUSE_UNTIL_MAX_MS (INT64_MAX / 2)
+
+static struct {
+    _Atomic uint64_t word;
+    _Atomic uint64_t waiting;
+    _Atomic uint64_t last_order;
+} pause_state;
+
+/* What held_request.bytes holds: who waited first goes on first. */
+struct held_head {
+    uint64_t order;
+    uint64_t copy[]; /* of the request */
+};
+
+_Static_assert(offsetof(struct held_request, bytes) % _Alignof(struct held_head) == 0,
+               "the head lies at the start of the bytes");
+
+static int64_t word_until_ms(uint64_t word)
+{
+    return (int64_t)(word >> 1);
+}
+
+bool pause_applies(const struct call *c, int64_t now_ms)
+{
+    uint64_t word = atomic_load_explicit(&pause_state.word, memory_order_relaxed);
+    if (likely(word == 0) || c->refusal.ptr || c->session->internal ||
+        now_ms >= word_until_ms(word)) {
+        return false;
+    }
+    /* What a replica sends is about the stream, which goes on. */
+    if (client_of(c->session) && client_of(c->session)->flags & CLIENT_FED) {
+        return false;
+    }
+    return (word & PAUSE_ALL_BIT) || (transaction_flags(c) & (CMD_WRITE | CMD_MAY_REPLICATE));
+}
+
+/* Both kinds of pause end what the server deletes by itself: nothing is to change that would have
+ * to be propagated. A pause that begins just when the cron ends one cannot lose it: the cron holds
+ * the GIL in shared mode. */
+static void suspend_deletions(bool suspended)
+{
+    evict_suspend(suspended);
+    expire_suspend(suspended);
+}
+
+void pause_start(bool all_commands, int64_t until_ms)
+{
+    uint64_t old = atomic_load(&pause_state.word), word;
+    if (until_ms > PAUSE_UNTIL_MAX_MS) {
+        until_ms = PAUSE_UNTIL_MAX_MS;
+    }
+    assert(until_ms >= 0);
+    do {
+        int64_t later = word_until_ms(old) > until_ms ? word_until_ms(old) : until_ms;
+        word = (uint64_t)later << 1 | (old & PAUSE_ALL_BIT) | (all_commands ? PAUSE_ALL_BIT : 0);
+        /* The cron may end the old pause meanwhile, which it does without the GIL. */
+    } while (!atomic_compare_exchange_weak(&pause_state.word, &old, word));
+    suspend_deletions(true);
+}
+
+static uint64_t order_of(const struct client *c)
+{
+    return ((const struct held_head *)c->held->bytes)->order;
+}
+
+static int compare_order(const void *a, const void *b)
+{
+    uint64_t first = order_of(*(struct client *const *)a);
+    uint64_t second = order_of(*(struct client *const *)b);
+    return (first > second) - (first < second);
+}
+
+/* Owner: puts the thread's waiting clients back to work, in the order in which they came to wait.
+ */
+static void resume_clients(struct server_thread *t, void *argument UNUSED)
+{
+    size_t count = 0;
+    for (struct client *c = t->clients; c; c = c->thread_next) {
+        count += (c->flags & CLIENT_PAUSED) != 0;
+    }
+    if (count == 0) {
+        return;
+    }
+    struct client **waiting = mem_alloc(count * sizeof(struct client *));
+    size_t filled = 0;
+    for (struct client *c = t->clients; c; c = c->thread_next) {
+        if (c->flags & CLIENT_PAUSED) {
+            waiting[filled++] = c;
+        }
+    }
+    qsort(waiting, count, sizeof(struct client *), compare_order);
+    for (size_t i = 0; i < count; i++) {
+        pause_forget(waiting[i]);
+        server_thread_make_ready(t, waiting[i]);
+    }
+    mem_free(waiting);
+}
+
+void pause_end(void)
+{
+    if (atomic_exchange(&pause_state.word, 0) != 0) {
+        suspend_deletions(false);
+        server_thread_post_all(resume_clients, NULL);
+    }
+}
+
+void pause_cron(int64_t wall_ms)
+{
+    uint64_t word = atomic_load_explicit(&pause_state.word, memory_order_relaxed);
+    if (word == 0 || wall_ms < word_until_ms(word)) {
+        return;
+    }
+    /* Lost against a new pause: that one's end will come. */
+    if (atomic_compare_exchange_strong(&pause_state.word, &word, 0)) {
+        suspend_deletions(false);
+        server_thread_post_all(resume_clients, NULL);
+    }
+}
+
+int64_t pause_until_ms(bool *all_commands)
+{
+    uint64_t word = atomic_load_explicit(&pause_state.word, memory_order_relaxed);
+    *all_commands = (word & PAUSE_ALL_BIT) != 0;
+    return word_until_ms(word);
+}
+
+/* One allocation: the request, its order, and the copy. */
+static struct held_request *copy_request(const struct request *request)
+{
+    struct held_request *held =
+        mem_alloc(sizeof(*held) + sizeof(struct held_head) + request_copy_bytes(request));
+    struct held_head *head = (struct held_head *)held->bytes;
+    head->order = atomic_fetch_add_explicit(&pause_state.last_order, 1, memory_order_relaxed);
+    held->request = request_copy(request, head->copy);
+    return held;
+}
+
+void pause_hold(struct client *c, const struct request *request)
+{
+    assert(!c->held && !(c->flags & CLIENT_PAUSED));
+    c->held = copy_request(request);
+    c->flags |= CLIENT_PAUSED;
+    atomic_fetch_add_explicit(&pause_state.waiting, 1, memory_order_relaxed);
+}
+
+void pause_forget(struct client *c)
+{
+    if (c->flags & CLIENT_PAUSED) {
+        c->flags &= ~(uint32_t)CLIENT_PAUSED;
+        atomic_fetch_sub_explicit(&pause_state.waiting, 1, memory_order_relaxed);
+    }
+}
+
+uint64_t pause_waiting(void)
+{
+    return atomic_load_explicit(&pause_state.waiting, memory_order_relaxed);
+}

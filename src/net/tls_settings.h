@@ -1,0 +1,33 @@
+/* The options of TLS as values. State: world. */
+#ifndef NET_TLS_SETTINGS_H
+#define NET_TLS_SETTINGS_H
+
+#include "base/option.h"
+#include "base/slice.h"
+
+enum tls_auth_clients { TLS_AUTH_NO, TLS_AUTH_YES, TLS_AUTH_OPTIONAL };
+
+/* Names of tls-allowlist at most: as many as one line has words. */
+#define TLS_ALLOWLIST_MAX OPTION_MAX_WORDS
+
+/* Paths and texts are NULL where nothing is configured. */
+struct tls_settings {
+    int64_t port; /* 0: no TLS */
+    char *cert_file, *key_file, *key_file_pass;
+    char *client_cert_file, *client_key_file, *client_key_file_pass; /* of links that we open */
+    char *ca_cert_file, *ca_cert_dir, *dh_params_file;
+    char *protocols, *ciphers, *ciphersuites;
+    int auth_clients; /* enum tls_auth_clients */
+    bool prefer_server_ciphers, session_caching;
+    int64_t session_cache_size, session_cache_timeout_s;
+    char *allowlist[TLS_ALLOWLIST_MAX]; /* glob patterns */
+    int allowlist_count;                /* 0: any name */
+};
+
+extern struct tls_settings tls_settings;
+extern const struct option tls_options[];
+
+/* Frees the strings. */
+void tls_settings_teardown(void);
+
+#endif

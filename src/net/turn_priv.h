@@ -1,0 +1,74 @@
+/* What turn.c and turn_busy.c share: the batch. State: thread-owned. */
+#ifndef NET_TURN_PRIV_H
+#define NET_TURN_PRIV_H
+
+#include "engine/call.h"
+#include "net/turn.h"
+
+#include <time.h>
+
+/* Most keys of a batch that are prefetched: what fits the first cache levels beside everything
+ * else. */
+#define PREFETCH_KEYS 512
+struct batch_client {
+    struct client *client;
+    struct call *calls;
+    int count;     /* the last one is a world call when world_last */
+    int ran;       /* ordinary calls that were run: all, unless the client was closed meanwhile */
+    int accounted; /* of those that were run */
+    enum call_access access; /* of all but a world call; rises when a read must write */
+    bool world_last;
+    bool exhausted;            /* its input is parsed as far as it goes */
+    bool owns;                 /* some call has blobs or an execution, or there is a held request */
+    uint8_t replied;           /* phases in which it got replies */
+    struct held_request *held; /* only when owns */
+    struct {
+        uint32_t begin, end;
+    } pieces[ACCESS_WORLD + 1]; /* of the reply: the first `replied` are set */
+};
+
+/* How many calls each phase has. */
+struct plan {
+    int calls[ACCESS_WORLD + 1];
+};
+
+/* A key whose bucket is on its way to the cache. */
+struct batch_key {
+    const struct table_bucket *bucket;
+    const struct key *key;
+};
+
+struct batch {
+    struct call calls[BATCH_CALLS];
+    struct batch_key keys[PREFETCH_KEYS];
+    int key_count;
+    struct batch_client clients[BATCH_CALLS];
+    int call_count, client_count;
+    struct plan plan;
+    uint64_t log_position; /* that replies to writers wait for; 0: they do not */
+    int64_t now_ms;        /* of the turn */
+    uint64_t
+        phase_ticks; /* time that the calls of the phase took, waiting for the lock not counted */
+};
+
+/* turn.c: runs what is left of a client's ordinary calls. */
+void turn_run_client(struct server_thread *t, struct batch_client *bc, uint64_t *slow_ticks);
+/* turn.c: the client's share of the batch is done, its replies are sent. */
+void turn_finish_client(struct server_thread *t, struct batch_client *bc);
+
+/* turn.c: removes what the thread's reads have found to be over. */
+void turn_run_expire_notes(struct server_thread *t);
+
+/* turn_slices.c: every suspended client has one slice a turn, so that the others wait for one at
+ * most. */
+void turn_step_suspended(struct server_thread *t);
+/* How long a thread that has something to do later sleeps beside a script that takes long. */
+extern const struct timespec turn_busy_pause;
+
+/* turn_busy.c: the call will not be run; `why` is said instead. */
+void turn_refuse_call(struct server_thread *t, struct call *call, const char *why);
+/* The lock is not to be had soon: refuses the clients of an access mode from `from` on. Returns
+ * where to go on: at `from`, when the lock is to be had after all. */
+int turn_refuse_some(struct server_thread *t, enum call_access access, int from);
+
+#endif

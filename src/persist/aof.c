@@ -1,0 +1,364 @@
+/* See aof.h. Rewriting is in aof_rewrite.c. */
+#include "persist/aof.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "engine/commit.h"
+#include "engine/propagate.h"
+#include "keyspace/db.h"
+#include "keyspace/expire.h"
+#include "persist/aof_dir.h"
+#include "persist/aof_load.h"
+#include "persist/aof_priv.h"
+#include "persist/aof_tail.h"
+#include "persist/rdb_file.h"
+#include "persist/save.h"
+#include "persist/save_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct aof_state aof_state;
+
+/* The log's: keyspace. */
+static struct {
+    int number;      /* at the door */
+    int selected_db; /* of the file that is written; -1: none yet */
+    int64_t stamp_s; /* the last time stamp in it */
+} log_end = {.selected_db = -1};
+
+/* ---- what is written ---- */
+
+static void append_stamp(int64_t now_s) REQUIRES(keyspace_lock)
+{
+    char text[64];
+    int len = snprintf(text, sizeof(text), "#TS:%" PRId64 "\r\n", now_s);
+    aof_tail_append(slice_of(text, (size_t)len));
+}
+
+static void append_select(int db) REQUIRES(keyspace_lock)
+{
+    char text[64];
+    int digits = snprintf(NULL, 0, "%d", db);
+    int len = snprintf(text, sizeof(text), "*2\r\n$6\r\nSELECT\r\n$%d\r\n%d\r\n", digits, db);
+    aof_tail_append(slice_of(text, (size_t)len));
+    log_end.selected_db = db;
+}
+
+/* Takes what comes through the door. */
+static void on_commands(int db, struct slice commands)
+{
+    keyspace_assert_exclusive();
+    if (aof_settings.timestamps) {
+        int64_t now_s = clock_wall_ms() / 1000;
+        if (now_s > log_end.stamp_s) {
+            log_end.stamp_s = now_s;
+            append_stamp(now_s);
+        }
+    }
+    if (db != PROPAGATE_ANY_DB && db != log_end.selected_db) {
+        append_select(db);
+    }
+    aof_tail_append(commands);
+}
+
+void aof_log_into(int fd_take, uint64_t size_bytes)
+{
+    log_end.selected_db = -1;
+    log_end.stamp_s = 0;
+    aof_tail_open(fd_take, size_bytes);
+    propagate_switch(log_end.number, fd_take >= 0);
+}
+
+void aof_apply_sync(void)
+{
+    enum aof_sync sync = (enum aof_sync)aof_settings.sync;
+    aof_tail_set_sync(sync);
+    aof_tail_set_lenient(aof_settings.no_sync_on_rewrite &&
+                         (aof_state.child != 0 || save_has_child()));
+    atomic_store(&commit.gated, aof_state.stage == AOF_ON && sync == AOF_SYNC_ALWAYS);
+}
+
+void aof_set_stage(enum aof_stage stage)
+{
+    aof_state.stage = stage;
+    aof_apply_sync();
+}
+
+/* ---- start ---- */
+
+static bool is_wanted(void)
+{
+    return aof_settings.enabled;
+}
+
+static uint64_t bytes_to_load(void)
+{
+    if (!aof_dir_read_manifest(&aof_state.manifest) || !aof_dir_upgrade(&aof_state.manifest)) {
+        aof_state.unusable = true;
+        return 0;
+    }
+    return aof_dir_bytes(&aof_state.manifest);
+}
+
+/* The increments from `i` on hold nothing: what a rewrite that was interrupted leaves. */
+static bool rest_is_empty(int i)
+{
+    const struct aof_file *f;
+    for (; (f = aof_manifest_increment(&aof_state.manifest, i)); i++) {
+        if (aof_dir_file_bytes(f->name) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Cuts the torn end off, if that is allowed. */
+static bool cut(const char *path, const struct aof_load *load, bool last)
+{
+    if (!last) {
+        log_warning("The AOF file %s: %s, and others follow it", path, load->error);
+        return false;
+    }
+    if (!aof_settings.load_truncated) {
+        log_warning("The AOF file %s: %s. With aof-load-truncated yes it is cut off", path,
+                    load->error);
+        return false;
+    }
+    if (truncate(path, (off_t)load->whole) < 0) {
+        log_warning("Cannot cut the torn end off the AOF file %s: %s", path, strerror(errno));
+        return false;
+    }
+    log_warning("The AOF file %s was torn: %" PRIu64 " bytes behind offset %" PRIu64 " are cut off",
+                path, load->bytes - load->whole, load->whole);
+    return true;
+}
+
+static enum load_result load_file(const struct aof_file *f, uint64_t *done_bytes, bool last)
+{
+    struct buf path = {0};
+    struct aof_load load;
+    int64_t start_ms = clock_wall_ms();
+    bool fine = false;
+    aof_dir_path(&path, f->name);
+    enum aof_load_result result = aof_load_file(path.data, *done_bytes, &load);
+    switch (result) {
+    case AOF_LOAD_FINE:
+    case AOF_LOAD_EMPTY:
+        fine = true;
+        break;
+    case AOF_LOAD_TORN:
+        fine = cut(path.data, &load, last);
+        break;
+    case AOF_LOAD_MISSING:
+        log_warning("The AOF file %s, which the manifest names, is not there", path.data);
+        break;
+    case AOF_LOAD_BAD:
+        log_warning("Cannot load the AOF file %s: %s", path.data, load.error);
+        break;
+    case AOF_LOAD_STOPPED:
+        break;
+    }
+    if (fine) {
+        log_notice("Loaded %s: %" PRIu64 " commands, %" PRId64 " ms", path.data, load.commands,
+                   clock_wall_ms() - start_ms);
+    }
+    if (fine && load.failed) {
+        log_warning("%" PRIu64 " commands of %s replied an error", load.failed, path.data);
+    }
+    *done_bytes += load.bytes;
+    buf_deinit(&path);
+    return fine ? LOAD_FINE : result == AOF_LOAD_STOPPED ? LOAD_STOPPED : LOAD_BAD;
+}
+
+/* Loads all files of the manifest. */
+static enum load_result load_files(void)
+{
+    uint64_t done_bytes = 0;
+    enum load_result result = LOAD_FINE;
+    const struct aof_file *f = aof_manifest_base(&aof_state.manifest);
+    if (f) {
+        result = load_file(f, &done_bytes, rest_is_empty(0));
+    }
+    for (int i = 0; result == LOAD_FINE && (f = aof_manifest_increment(&aof_state.manifest, i));
+         i++) {
+        result = load_file(f, &done_bytes, rest_is_empty(i + 1));
+    }
+    return result;
+}
+
+/* An empty base, where there is nothing yet. */
+static int create_base(struct aof_manifest *m)
+{
+    struct buf name = {0};
+    int error = aof_dir_create();
+    aof_manifest_next_base(m, aof_settings.file_name, aof_settings.rdb_preamble, &name);
+    int fd = error ? -1 : aof_dir_create_file(buf_cstr(&name));
+    if (!error && fd < 0) {
+        error = errno;
+    }
+    if (!error) {
+        error = aof_write_base(fd);
+        close(fd);
+        aof_manifest_add(m, buf_slice(&name), m->base_seq + 1, AOF_BASE);
+    }
+    buf_deinit(&name);
+    return error;
+}
+
+int aof_write_base(int fd)
+{
+    bool taken = keyspace_visit();
+    keyspace_assert_shared();
+    int64_t now_ms = clock_wall_ms();
+    int error = aof_settings.rdb_preamble ? rdb_file_write_base(fd, now_ms)
+                                          : aof_write_commands(fd, now_ms);
+    keyspace_leave(taken);
+    return error;
+}
+
+int aof_add_increment(struct aof_manifest *m, int *fd)
+{
+    struct buf name = {0};
+    aof_manifest_next_increment(m, aof_settings.file_name, &name);
+    *fd = aof_dir_create_file(buf_cstr(&name));
+    int error = *fd < 0 ? errno : 0;
+    if (!error) {
+        aof_manifest_add(m, buf_slice(&name), m->increment_seq + 1, AOF_INCREMENT);
+    }
+    buf_deinit(&name);
+    return error;
+}
+
+/* Opens the last increment, or makes the files that are missing; the descriptor and its size. */
+static int open_last(int *fd, uint64_t *size_bytes)
+{
+    struct aof_manifest *m = &aof_state.manifest;
+    int count = aof_manifest_increments(m), error = 0;
+    *size_bytes = 0;
+    if (count > 0) {
+        struct buf path = {0};
+        const struct aof_file *last = aof_manifest_increment(m, count - 1);
+        *fd = open(aof_dir_path(&path, last->name), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        *size_bytes = aof_dir_file_bytes(last->name);
+        error = *fd < 0 || lseek(*fd, (off_t)*size_bytes, SEEK_SET) < 0 ? errno : 0;
+        buf_deinit(&path);
+        return error;
+    }
+    if (!aof_manifest_base(m)) {
+        error = create_base(m);
+    }
+    if (!error) {
+        error = aof_add_increment(m, fd);
+    }
+    return error ? error : aof_dir_write_manifest(m);
+}
+
+static enum load_result load_at_start(void)
+{
+    enum load_result result = aof_state.unusable ? LOAD_BAD : load_files();
+    int fd = -1;
+    uint64_t size_bytes;
+    if (result != LOAD_FINE) {
+        return result;
+    }
+    aof_dir_delete_history(&aof_state.manifest);
+    int error = open_last(&fd, &size_bytes);
+    if (error) {
+        log_warning("Cannot open the AOF: %s", strerror(error));
+        return LOAD_BAD;
+    }
+    aof_state.base_bytes = aof_dir_bytes(&aof_state.manifest);
+    aof_state.closed_bytes = aof_state.base_bytes - size_bytes;
+    keyspace_lock_exclusive();
+    aof_log_into(fd, size_bytes);
+    keyspace_unlock_exclusive();
+    aof_set_stage(AOF_ON);
+    save_forget_changes();
+    return LOAD_FINE;
+}
+
+const struct load_source aof_load_source = {
+    .name = "the AOF", .is_wanted = is_wanted, .bytes = bytes_to_load, .load = load_at_start};
+
+/* ---- reload and end ---- */
+
+bool aof_reload(void)
+{
+    if (aof_state.stage != AOF_ON || !aof_tail_flush(true)) {
+        return false;
+    }
+    keyspace_lock_exclusive();
+    propagate_switch(log_end.number, false);
+    rdb_file_teardown();
+    for (int i = 0; i < db_count(); i++) {
+        db_flush(db_at(i), false);
+    }
+    keyspace_unlock_exclusive();
+    if (load_files() != LOAD_FINE) {
+        exit(1);
+    }
+    keyspace_lock_exclusive();
+    propagate_switch(log_end.number, true);
+    keyspace_unlock_exclusive();
+    save_forget_changes();
+    return true;
+}
+
+bool aof_before_exit(void)
+{
+    aof_kill_child();
+    if (aof_state.stage == AOF_ON && !aof_tail_flush(true)) {
+        log_warning("The AOF could not be written and synced: the server goes on");
+        return false;
+    }
+    return true;
+}
+
+void aof_turn_off(void)
+{
+    aof_kill_child();
+    keyspace_lock_exclusive();
+    aof_log_into(-1, 0);
+    keyspace_unlock_exclusive();
+    aof_tail_flush(false);
+    aof_tail_trust();
+    aof_set_stage(AOF_OFF);
+    aof_state.scheduled = false;
+}
+
+bool aof_apply_enabled(const char **error)
+{
+    gil_assert_world();
+    if (!aof_settings.enabled) {
+        aof_turn_off();
+    } else if (aof_state.stage == AOF_OFF) {
+        aof_set_stage(AOF_WAITING);
+        if (aof_rewrite() == AOF_FAILED) {
+            aof_set_stage(AOF_OFF);
+            *error = "Unable to turn on AOF. Check server logs.";
+            return false;
+        }
+    }
+    return true;
+}
+
+void aof_setup(void)
+{
+    log_end.number = propagate_register(on_commands);
+    aof_tail_start();
+    aof_rewrite_setup();
+}
+
+void aof_teardown(void)
+{
+    aof_kill_child();
+    aof_tail_stop();
+    aof_manifest_deinit(&aof_state.manifest);
+}

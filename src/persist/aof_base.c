@@ -1,0 +1,112 @@
+/* A base as commands (aof-use-rdb-preamble no): strings by SET, all other values by RESTORE of
+ * their payloads, which holds whatever a value has. */
+#include "persist/aof_priv.h"
+
+#include "base/num.h"
+#include "keyspace/db.h"
+#include "persist/payload.h"
+#include "persist/rdb_writer.h"
+#include "value/string.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Keys between two looks at whether writing still works. */
+#define SCAN_KEYS 1000
+
+struct writer {
+    struct rdb_writer w;
+    struct buf payload;
+};
+
+static void write_head(struct writer *out, char kind, uint64_t number)
+{
+    char text[32] = {kind};
+    size_t len = 1 + num_format_u64(text + 1, number);
+    text[len++] = '\r';
+    text[len++] = '\n';
+    rdb_write(&out->w, text, len);
+}
+
+static void write_word(struct writer *out, struct slice word)
+{
+    write_head(out, '$', word.len);
+    rdb_write(&out->w, word.ptr, word.len);
+    rdb_write(&out->w, "\r\n", 2);
+}
+
+static void write_number(struct writer *out, int64_t number)
+{
+    char text[NUM_I64_MAX_CHARS];
+    write_word(out, slice_of(text, num_format_i64(text, number)));
+}
+
+static void write_string(struct writer *out, const struct entry *e, int64_t expiry_ms)
+{
+    char scratch[STRING_VIEW_BYTES];
+    bool expires = expiry_ms != ENTRY_NO_EXPIRY;
+    write_head(out, '*', expires ? 5 : 3);
+    write_word(out, SLICE("SET"));
+    write_word(out, entry_key(e));
+    write_word(out, string_view(e, scratch));
+    if (expires) {
+        write_word(out, SLICE("PXAT"));
+        write_number(out, expiry_ms);
+    }
+}
+
+static void write_entry(struct entry *e, void *context)
+{
+    struct writer *out = context;
+    int64_t expiry_ms = entry_expiry_ms(e);
+    bool expires = expiry_ms != ENTRY_NO_EXPIRY;
+    if (out->w.error) {
+        return;
+    }
+    if (entry_type(e) == VALUE_STRING) {
+        write_string(out, e, expiry_ms);
+        return;
+    }
+    buf_clear(&out->payload);
+    payload_write(&out->payload, e);
+    write_head(out, '*', expires ? 5 : 4);
+    write_word(out, SLICE("RESTORE"));
+    write_word(out, entry_key(e));
+    write_number(out, expires ? expiry_ms : 0);
+    write_word(out, buf_slice(&out->payload));
+    if (expires) {
+        write_word(out, SLICE("ABSTTL"));
+    }
+}
+
+static void write_db(struct writer *out, struct db *db, int64_t now_ms)
+    REQUIRES_SHARED(keyspace_lock)
+{
+    uint64_t cursor = 0;
+    if (db_size(db) == 0) {
+        return;
+    }
+    write_head(out, '*', 2);
+    write_word(out, SLICE("SELECT"));
+    write_number(out, db->id);
+    do {
+        cursor = db_scan(db, cursor, SCAN_KEYS, now_ms, write_entry, out);
+    } while (cursor && !out->w.error);
+}
+
+int aof_write_commands(int fd, int64_t now_ms)
+{
+    struct writer out = {.payload = {0}};
+    rdb_writer_init(&out.w, fd, false, false);
+    for (int i = 0; i < db_count(); i++) {
+        write_db(&out, db_at(i), now_ms);
+    }
+    int error = rdb_writer_flush(&out.w) ? 0 : out.w.error;
+    if (!error && fsync(fd) < 0) {
+        error = errno;
+    }
+    buf_deinit(&out.payload);
+    rdb_writer_deinit(&out.w);
+    return error;
+}

@@ -1,0 +1,357 @@
+/* Rewriting the AOF: a child writes a new base while the log goes on in a new increment.
+ *
+ *   begin   a new increment is made, and named in the manifest (unless the log is just being turned
+ *           on); in one hold of the keyspace lock the log moves into it, and the child is forked
+ *   child   writes temp-rewriteaof-bg-<pid>.aof, syncs it, ends
+ *   end     that file gets its name in the directory; the manifest names it as the base and all
+ *           increments before the fork as history; those are deleted
+ *
+ * State: see aof.h. */
+#include "persist/aof.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/fork_child.h"
+#include "engine/cron.h"
+#include "engine/info.h"
+#include "engine/propagate.h"
+#include "keyspace/db.h"
+#include "persist/aof_dir.h"
+#include "persist/aof_priv.h"
+#include "persist/aof_tail.h"
+#include "persist/child_report.h"
+
+#include "persist/save.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CRON_PERIOD_MS 100
+/* After so many failures in a row, tries are a minute apart, then two, four ... up to an hour. */
+#define FAILURES_AT_ONCE 3
+#define FAILURE_DELAY_MS ((int64_t)60 * 1000)
+#define FAILURE_DELAY_DOUBLINGS 6
+/* Between two tries where the log cannot go on without. */
+#define NEEDED_DELAY_MS 1000
+
+static struct {
+    bool from_off;          /* the child writes a base for a log that is off: nothing follows it */
+    uint64_t sync_failures; /* when it began */
+    _Atomic int64_t start_ms, took_s;
+    int64_t last_end_ms;
+    _Atomic bool last_ok;
+    _Atomic uint64_t count, failures;
+} rewrite = {.took_s = -1, .last_ok = true};
+
+bool aof_has_child(void)
+{
+    return aof_state.child != 0;
+}
+
+static void temporary_name(int pid, char name[48])
+{
+    snprintf(name, 48, "temp-rewriteaof-bg-%d.aof", pid);
+}
+
+/* ---- the child ---- */
+
+/* What the forked process does: see fork_child.h. */
+static void NORETURN run_child(void)
+{
+    char name[48];
+    child_report_enter();
+    temporary_name((int)getpid(), name);
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int error = fd < 0 ? errno : aof_write_base(fd);
+    if (!error && close(fd) < 0) {
+        error = errno;
+    }
+    child_report_leave();
+    _exit(error < 0 || error > 255 ? EIO : error);
+}
+
+/* ---- the beginning ---- */
+
+static void note_failure(void)
+{
+    rewrite.last_ok = false;
+    rewrite.failures++;
+    rewrite.last_end_ms = clock_wall_ms();
+}
+
+/* Makes the increment that follows the fork; while the log is on, the manifest names it at once. */
+static int prepare_increment(int *fd)
+{
+    struct aof_manifest next = {0};
+    int error = aof_dir_create();
+    if (error) {
+        return error;
+    }
+    aof_manifest_copy(&next, &aof_state.manifest);
+    error = aof_add_increment(&next, fd);
+    if (!error && aof_state.stage == AOF_ON) {
+        error = aof_dir_write_manifest(&next);
+        if (!error) {
+            struct aof_manifest before = aof_state.manifest;
+            aof_state.closed_bytes += aof_tail_facts().file_bytes;
+            aof_state.manifest = next;
+            next = before;
+        } else {
+            close(*fd);
+        }
+    }
+    aof_manifest_deinit(&next);
+    return error;
+}
+
+/* Moves the log into the increment (-1: there is none) and forks. */
+static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
+{
+    uint64_t keys = 0;
+    keyspace_lock_exclusive();
+    for (int i = 0; i < db_count(); i++) {
+        keys += db_size(db_at(i));
+    }
+    child_report_begin(keys);
+    if (fd >= 0) {
+        aof_log_into(fd, 0);
+    }
+    int pid = fork_child(-1);
+    if (pid == 0) {
+        run_child();
+    }
+    keyspace_unlock_exclusive();
+    return pid;
+}
+
+static enum aof_result begin(void) EXCLUDES(keyspace_lock)
+{
+    int fd = -1, error = 0;
+    aof_state.scheduled = false;
+    rewrite.from_off = aof_state.stage == AOF_OFF;
+    rewrite.sync_failures = aof_tail_facts().sync_failures;
+    error = rewrite.from_off ? aof_dir_create() : prepare_increment(&fd);
+    if (error) {
+        log_warning("Cannot begin to rewrite the AOF: %s", strerror(error));
+        note_failure();
+        return AOF_FAILED;
+    }
+    int pid = switch_and_fork(fd);
+    if (pid < 0) {
+        log_warning("Cannot rewrite the AOF: fork: %s", strerror(errno));
+        note_failure();
+        return AOF_FAILED;
+    }
+    aof_state.child = pid;
+    rewrite.start_ms = clock_wall_ms();
+    rewrite.count++;
+    aof_apply_sync();
+    log_notice("Background rewriting of the AOF started by pid %d", pid);
+    return AOF_STARTED;
+}
+
+enum aof_result aof_rewrite(void)
+{
+    if (aof_state.child) {
+        return AOF_RUNNING;
+    }
+    if (save_has_child() || propagate_in_unit()) {
+        aof_state.scheduled = true;
+        return AOF_SCHEDULED;
+    }
+    return begin();
+}
+
+/* ---- the end ---- */
+
+/* Gives the child's file its name and place in a manifest. */
+static int install(const char *temporary, struct aof_manifest *next)
+{
+    struct buf name = {0}, path = {0};
+    aof_manifest_next_base(next, aof_settings.file_name, aof_settings.rdb_preamble, &name);
+    buf_cstr(&name);
+    int error = rename(temporary, aof_dir_path(&path, name.data)) < 0 ? errno : 0;
+    if (!error) {
+        error = aof_dir_sync();
+    }
+    aof_manifest_add(next, buf_slice(&name), next->base_seq + 1, AOF_BASE);
+    if (aof_state.stage == AOF_WAITING) {
+        /* It is there since the fork. */
+        aof_manifest_next_increment(next, aof_settings.file_name, &name);
+        aof_manifest_add(next, buf_slice(&name), next->increment_seq + 1, AOF_INCREMENT);
+    }
+    aof_manifest_retire(next, rewrite.from_off ? 0 : 1);
+    if (!error) {
+        error = aof_dir_write_manifest(next);
+    }
+    buf_deinit(&name);
+    buf_deinit(&path);
+    return error;
+}
+
+static void succeed(struct aof_manifest *next)
+{
+    struct aof_manifest before = aof_state.manifest;
+    aof_state.manifest = *next;
+    *next = before;
+    aof_dir_delete_history(&aof_state.manifest);
+    int error = aof_dir_write_manifest(&aof_state.manifest);
+    if (error) {
+        /* Files that are not there any more stay in its history: harmless. */
+        log_warning("Cannot write the AOF's manifest once more: %s", strerror(error));
+    }
+    uint64_t tail_bytes = rewrite.from_off ? 0 : aof_tail_facts().file_bytes;
+    aof_state.base_bytes = aof_dir_bytes(&aof_state.manifest);
+    aof_state.closed_bytes =
+        aof_state.base_bytes > tail_bytes ? aof_state.base_bytes - tail_bytes : 0;
+    rewrite.last_ok = true;
+    rewrite.failures = 0;
+    if (aof_state.stage != AOF_OFF) {
+        if (aof_tail_facts().sync_failures == rewrite.sync_failures) {
+            aof_tail_trust();
+        }
+        aof_set_stage(AOF_ON);
+    }
+    log_notice("The AOF has been rewritten");
+}
+
+static void child_ended(int pid, int status)
+{
+    char temporary[48];
+    struct aof_manifest next = {0};
+    temporary_name(pid, temporary);
+    int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    aof_state.child = 0;
+    rewrite.took_s = (clock_wall_ms() - rewrite.start_ms) / 1000;
+    rewrite.last_end_ms = clock_wall_ms();
+    aof_manifest_copy(&next, &aof_state.manifest);
+    if (!error) {
+        error = install(temporary, &next);
+    }
+    if (error) {
+        log_warning("Rewriting the AOF failed: %s",
+                    WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : strerror(error));
+        note_failure();
+    } else {
+        succeed(&next);
+    }
+    unlink(temporary);
+    aof_manifest_deinit(&next);
+    aof_apply_sync();
+}
+
+void aof_kill_child(void)
+{
+    int pid = aof_state.child;
+    char temporary[48];
+    if (!pid) {
+        return;
+    }
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    temporary_name(pid, temporary);
+    unlink(temporary);
+    aof_state.child = 0;
+    aof_apply_sync();
+}
+
+/* ---- when ---- */
+
+static uint64_t current_bytes(void)
+{
+    return aof_state.closed_bytes + aof_tail_facts().file_bytes;
+}
+
+/* The files have grown by so much that a rewrite pays. */
+static bool has_grown(void)
+{
+    uint64_t now = current_bytes(), base = aof_state.base_bytes ? aof_state.base_bytes : 1;
+    return aof_state.stage == AOF_ON && aof_settings.rewrite_percentage > 0 &&
+           now > (uint64_t)aof_settings.rewrite_min_bytes && now > base &&
+           (now - base) / base >= (uint64_t)aof_settings.rewrite_percentage / 100 &&
+           (double)(now - base) * 100.0 >= (double)base * (double)aof_settings.rewrite_percentage;
+}
+
+/* Nothing is durable until there is a new base. */
+static bool is_needed(void)
+{
+    return aof_state.stage == AOF_WAITING || aof_tail_facts().sync_error != 0;
+}
+
+static bool is_too_soon(int64_t wall_ms, bool needed)
+{
+    int64_t delay_ms = 0;
+    if (rewrite.failures >= FAILURES_AT_ONCE) {
+        uint64_t more = rewrite.failures - FAILURES_AT_ONCE;
+        delay_ms = FAILURE_DELAY_MS
+                   << (more < FAILURE_DELAY_DOUBLINGS ? more : FAILURE_DELAY_DOUBLINGS);
+    }
+    if (needed) {
+        delay_ms = NEEDED_DELAY_MS;
+    }
+    return wall_ms - rewrite.last_end_ms < delay_ms;
+}
+
+static void rewrite_cron(int64_t wall_ms)
+{
+    int status, pid = aof_state.child;
+    if (aof_settings.no_sync_on_rewrite) {
+        aof_apply_sync(); /* another child may have begun or ended */
+    }
+    if (pid && waitpid(pid, &status, WNOHANG) == pid) {
+        child_ended(pid, status);
+    }
+    if (aof_state.child || save_has_child() || !load_is_complete() || keyspace_is_busy()) {
+        return;
+    }
+    bool needed = is_needed();
+    if ((aof_state.scheduled || needed || has_grown()) && !is_too_soon(wall_ms, needed)) {
+        begin();
+    }
+}
+
+static const struct cron_job rewrite_job = {
+    .name = "aof", .period_ms = CRON_PERIOD_MS, .run = rewrite_cron};
+
+/* ---- INFO ---- */
+
+static void write_info(struct buf *out)
+{
+    struct aof_tail_facts facts = aof_tail_facts();
+    bool child = aof_state.child != 0;
+    int64_t now_s = child ? (clock_wall_ms() - rewrite.start_ms) / 1000 : -1;
+    buf_printf(out,
+               "aof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"
+               "aof_last_rewrite_time_sec:%" PRId64 "\r\naof_current_rewrite_time_sec:%" PRId64
+               "\r\naof_last_bgrewrite_status:%s\r\naof_rewrites:%" PRIu64
+               "\r\naof_rewrites_consecutive_failures:%" PRIu64 "\r\naof_last_write_status:%s\r\n"
+               "aof_last_cow_size:0\r\nmodule_fork_in_progress:0\r\nmodule_fork_last_cow_size:0"
+               "\r\n",
+               aof_state.stage != AOF_OFF, child, aof_state.scheduled, (int64_t)rewrite.took_s,
+               now_s, rewrite.last_ok ? "ok" : "err", (uint64_t)rewrite.count,
+               (uint64_t)rewrite.failures, facts.write_error || facts.sync_error ? "err" : "ok");
+    if (aof_state.stage != AOF_OFF) {
+        buf_printf(out,
+                   "aof_current_size:%" PRIu64 "\r\naof_base_size:%" PRIu64
+                   "\r\naof_pending_rewrite:0\r\naof_buffer_length:%" PRIu64
+                   "\r\naof_pending_bio_fsync:0\r\naof_delayed_fsync:%" PRIu64 "\r\n",
+                   current_bytes(), (uint64_t)aof_state.base_bytes, facts.buffered, facts.delayed);
+    }
+}
+
+static const struct info_section info = {
+    .name = "persistence", .title = "Persistence", .in_default = true, .write = write_info};
+
+void aof_rewrite_setup(void)
+{
+    cron_register(&rewrite_job);
+    info_register(&info);
+}

@@ -1,0 +1,62 @@
+/* The end of the append-only file: the memory that writers append to under the keyspace lock, and
+ * the thread that writes it into files and syncs them, outside of it.
+ *
+ *   writers --memcpy--> blocks --write--> file (the kernel's) --fdatasync--> disk
+ *           appended              written                      synced (engine/commit.h)
+ *
+ * Blocks are a queue with one end for the holder of the exclusive lock and one for the thread: no
+ * lock is needed to append. Files follow one another at positions that were fixed under the
+ * exclusive lock (aof_tail_open); the one before is synced and closed when all of it is written.
+ *
+ * When a write fails (ENOSPC, EIO), what of it had come into the file is cut off again and the same
+ * bytes are tried once more later; meanwhile the fault is told. When a sync fails, nobody can know
+ * what of the file is on the disk, and no later sync of it is believed: commit_synced stands still
+ * until aof_tail_trust says that everything before is safe otherwise (a rewrite).
+ *
+ * State: the near end is keyspace, the far end the thread's, orders to it are behind a leaf lock,
+ * figures are atomic. */
+#ifndef PERSIST_AOF_TAIL_H
+#define PERSIST_AOF_TAIL_H
+
+#include "base/slice.h"
+#include "keyspace/lock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum aof_sync { AOF_SYNC_NO, AOF_SYNC_EVERYSEC, AOF_SYNC_ALWAYS };
+
+/* Starts the thread. `size_bytes` of files are counted from 0. Its reverse ends it, after all that
+ * was appended is written and, unless the last fault says otherwise, synced. */
+void aof_tail_start(void);
+void aof_tail_stop(void);
+
+/* Appends bytes. */
+void aof_tail_append(struct slice bytes) REQUIRES(keyspace_lock);
+/* From here on the log goes into the open file `fd_take`, `size_bytes` long; -1: into none, what is
+ * appended from now on is dropped. */
+void aof_tail_open(int fd_take, uint64_t size_bytes) REQUIRES(keyspace_lock);
+/* Waits until all that was appended is written, and with `sync` synced; false when that fails or
+ * takes too long. Not under the keyspace lock. */
+bool aof_tail_flush(bool sync) EXCLUDES(keyspace_lock);
+/* All that stands in files before the current one, and `before` it was opened, is safe otherwise:
+ * syncs of the current one are believed again. */
+void aof_tail_trust(void);
+
+/* appendfsync; and whether syncs are left out just now (no-appendfsync-on-rewrite). */
+void aof_tail_set_sync(enum aof_sync sync);
+void aof_tail_set_lenient(bool lenient);
+
+struct aof_tail_facts {
+    uint64_t file_bytes;    /* of the current file */
+    uint64_t buffered;      /* appended and not written */
+    uint64_t delayed;       /* syncs that took longer than two seconds to come */
+    int write_error;        /* errno of the fault that lasts, 0 without one */
+    int sync_error;         /* the same of a sync: the files cannot be trusted */
+    uint64_t sync_failures; /* so far */
+    bool open;              /* there is a file */
+};
+/* Any thread. */
+struct aof_tail_facts aof_tail_facts(void);
+
+#endif

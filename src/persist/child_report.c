@@ -1,0 +1,125 @@
+/* See child_report.h. */
+#include "persist/child_report.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Looking at all mappings of a large process takes milliseconds. */
+#define MEASURE_PERIOD_MS 1000
+/* /proc/self/smaps_rollup is one kilobyte of text. */
+#define ROLLUP_BYTES 4096
+
+struct report {
+    _Atomic uint64_t keys_done, keys_total, cow_bytes, cow_peak_bytes;
+    _Atomic int64_t cow_measured_ms;
+};
+
+static struct {
+    struct report *page; /* NULL: the system had none to give; nothing is told then */
+    bool in_child;
+} state;
+
+void child_report_setup(void)
+{
+    assert(!state.page);
+    void *page = mmap(NULL, sizeof(struct report), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    state.page = page == MAP_FAILED ? NULL : page;
+}
+
+void child_report_teardown(void)
+{
+    if (state.page) {
+        munmap(state.page, sizeof(struct report));
+        state.page = NULL;
+    }
+}
+
+void child_report_begin(uint64_t total_keys)
+{
+    struct report *r = state.page;
+    if (r) {
+        r->keys_done = r->cow_bytes = r->cow_peak_bytes = 0;
+        r->cow_measured_ms = 0;
+        r->keys_total = total_keys;
+    }
+}
+
+/* The sum of the lines "Private_Dirty:  N kB"; system calls only. */
+static uint64_t private_dirty_bytes(void)
+{
+    static const char field[] = "Private_Dirty:";
+    char text[ROLLUP_BYTES];
+    size_t len = 0;
+    ssize_t got;
+    uint64_t kb = 0;
+    int fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    while (len < sizeof(text) - 1 && (got = read(fd, text + len, sizeof(text) - 1 - len)) > 0) {
+        len += (size_t)got;
+    }
+    close(fd);
+    text[len] = '\0';
+    for (const char *p = text; (p = strstr(p, field)) != NULL;) {
+        p += sizeof(field) - 1;
+        kb += strtoull(p, NULL, 10);
+    }
+    return kb * 1024;
+}
+
+static void measure(struct report *r)
+{
+    uint64_t bytes = private_dirty_bytes();
+    r->cow_bytes = bytes;
+    if (bytes > r->cow_peak_bytes) {
+        r->cow_peak_bytes = bytes;
+    }
+    r->cow_measured_ms = clock_wall_ms();
+}
+
+void child_report_enter(void)
+{
+    state.in_child = true;
+}
+
+void child_report_keys(uint64_t more)
+{
+    struct report *r = state.page;
+    if (!r) {
+        return;
+    }
+    r->keys_done += more;
+    if (state.in_child && clock_wall_ms() - r->cow_measured_ms >= MEASURE_PERIOD_MS) {
+        measure(r);
+    }
+}
+
+void child_report_leave(void)
+{
+    if (state.page) {
+        measure(state.page);
+    }
+}
+
+struct child_figures child_report_read(void)
+{
+    struct report *r = state.page;
+    if (!r) {
+        return (struct child_figures){0};
+    }
+    return (struct child_figures){.keys_done = r->keys_done,
+                                  .keys_total = r->keys_total,
+                                  .cow_bytes = r->cow_bytes,
+                                  .cow_peak_bytes = r->cow_peak_bytes,
+                                  .cow_measured_ms = r->cow_measured_ms};
+}

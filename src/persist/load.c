@@ -1,0 +1,273 @@
+/* See load.h. */
+#include "persist/load.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "engine/gate.h"
+#include "engine/gil.h"
+#include "persist/aof.h"
+#include "persist/save_priv.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Between two lines of progress in the log, and two words to the listener. */
+#define LOG_PERIOD_MS 5000
+#define TELL_PERIOD_MS 1000
+
+/* In order of preference. */
+static const struct load_source *const sources[] = {&aof_load_source, &save_load_source};
+
+int64_t load_key_delay;
+static int64_t behind_from_bytes;
+
+enum load_state { STATE_NOTHING, STATE_LOADING, STATE_DONE, STATE_BROKEN };
+
+static struct {
+    _Atomic enum load_state state;
+    _Atomic bool stop;
+    _Atomic uint64_t total_bytes, done_bytes, used_bytes, keys, expired;
+    _Atomic int64_t start_ms;
+    const struct load_source *source;
+    const struct load_listener *listener;
+    pthread_t thread;
+    bool has_thread;            /* main thread's */
+    int64_t logged_ms, told_ms; /* the loading thread's */
+    uint64_t keys_since_delay;
+} load;
+
+/* The calling thread loads behind the server's back: it holds the GIL in shared mode. */
+static _Thread_local bool is_behind;
+
+static unsigned percent_done(void)
+{
+    uint64_t total = load.total_bytes, done = load.done_bytes;
+    return total ? (unsigned)(100.0 * (double)done / (double)total) : 0;
+}
+
+/* Others that want the world have it now. */
+static void safe_point(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    gil_sleep();
+    gil_wake();
+}
+
+bool load_step(uint64_t bytes_done)
+{
+    load.done_bytes = bytes_done;
+    if (!is_behind) {
+        return true;
+    }
+    int64_t now_ms = clock_mono_us() / 1000;
+    if (now_ms - load.told_ms >= TELL_PERIOD_MS) {
+        load.told_ms = now_ms;
+        load.used_bytes = mem_used_bytes();
+        load.listener->progress(percent_done());
+    }
+    if (now_ms - load.logged_ms >= LOG_PERIOD_MS) {
+        load.logged_ms = now_ms;
+        log_notice("Loading %s: %u %%, %" PRIu64 " keys so far", load.source->name, percent_done(),
+                   (uint64_t)load.keys);
+    }
+    safe_point();
+    return !load.stop;
+}
+
+/* Keys of a negative key-load-delay that share a microsecond: Redis's meaning of it. */
+static bool delay_is_due(void)
+{
+    return load_key_delay > 0 || ++load.keys_since_delay % (uint64_t)-load_key_delay == 0;
+}
+
+void load_delay(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (load.stop || !delay_is_due()) {
+        return;
+    }
+    int64_t us = load_key_delay > 0 ? load_key_delay : 1;
+    struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    if (is_behind) {
+        gil_sleep();
+    }
+    nanosleep(&time, NULL);
+    if (is_behind) {
+        gil_wake();
+    }
+}
+
+void load_note_keys(uint64_t loaded, uint64_t expired)
+{
+    load.keys = loaded;
+    load.expired = expired;
+}
+
+bool load_is_complete(void)
+{
+    return load.state == STATE_DONE;
+}
+
+/* ---- the two ways ---- */
+
+static void end(bool fine)
+{
+    load.state = fine ? STATE_DONE : STATE_BROKEN;
+    if (fine) {
+        gate_set(GATE_LOADING, false);
+    }
+}
+
+/* Loads in the calling thread, which has the GIL in shared mode. */
+static bool load_now(void)
+{
+    bool fine = load.source->load() == LOAD_FINE;
+    end(fine);
+    return fine;
+}
+
+static void *run_behind(void *argument)
+{
+    (void)argument;
+    thread_enter("loader");
+    gil_wake();
+    is_behind = true;
+    bool fine = load_now();
+    gil_sleep();
+    load.listener->ended(fine);
+    thread_leave();
+    return NULL;
+}
+
+static bool start_behind(void)
+{
+    gate_set(GATE_LOADING, true);
+    int error = thread_start(&load.thread, run_behind, NULL);
+    if (error) {
+        log_warning("Can't start the thread that loads: %s", strerror(error));
+        return false;
+    }
+    load.has_thread = true;
+    return true;
+}
+
+static const struct load_source *find_source(void)
+{
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+        if (sources[i]->is_wanted()) {
+            return sources[i];
+        }
+    }
+    return NULL;
+}
+
+enum load_begun load_begin(const struct load_listener *listener)
+{
+    assert(load.state == STATE_NOTHING);
+    load.source = find_source();
+    load.listener = listener;
+    load.start_ms = clock_wall_ms();
+    if (!load.source) {
+        load.state = STATE_DONE;
+        return LOAD_BEGUN_DONE;
+    }
+    load.logged_ms = load.told_ms = clock_mono_us() / 1000;
+    load.total_bytes = load.source->bytes();
+    load.used_bytes = mem_used_bytes();
+    load.state = STATE_LOADING;
+    if (load.total_bytes >= (uint64_t)behind_from_bytes) {
+        return start_behind() ? LOAD_BEGUN_BEHIND : LOAD_BEGUN_BAD;
+    }
+    gil_wake();
+    bool fine = load_now();
+    gil_sleep();
+    return fine ? LOAD_BEGUN_DONE : LOAD_BEGUN_BAD;
+}
+
+void load_stop(void)
+{
+    load.stop = true;
+    if (load.has_thread) {
+        pthread_join(load.thread, NULL);
+        load.has_thread = false;
+    }
+}
+
+/* ---- again ---- */
+
+enum load_result load_again(const struct load_source *source, const struct load_listener *listener)
+{
+    load.source = source;
+    load.listener = listener;
+    load.start_ms = clock_wall_ms();
+    load.logged_ms = load.told_ms = (int64_t)(clock_mono_us() / 1000);
+    load.total_bytes = source->bytes();
+    load.done_bytes = load.keys = load.expired = 0;
+    load.used_bytes = mem_used_bytes();
+    load.state = STATE_LOADING;
+    gate_set(GATE_LOADING, true);
+    is_behind = true;
+    enum load_result result = source->load();
+    is_behind = false;
+    load.state = result == LOAD_FINE ? STATE_DONE : STATE_BROKEN;
+    gate_set(GATE_LOADING, false);
+    return result;
+}
+
+void load_accept(void)
+{
+    enum load_state broken = STATE_BROKEN;
+    atomic_compare_exchange_strong(&load.state, &broken, STATE_DONE);
+}
+
+/* ---- INFO ---- */
+
+void load_write_info(struct buf *out)
+{
+    buf_printf(out, "loading:%d\r\nasync_loading:0\r\n", load.state == STATE_LOADING);
+}
+
+void load_write_info_progress(struct buf *out)
+{
+    buf_printf(
+        out, "rdb_last_load_keys_expired:%" PRIu64 "\r\nrdb_last_load_keys_loaded:%" PRIu64 "\r\n",
+        (uint64_t)load.expired, (uint64_t)load.keys);
+    if (load.state != STATE_LOADING) {
+        return;
+    }
+    uint64_t total = load.total_bytes, done = load.done_bytes;
+    int64_t took_s = (clock_wall_ms() - load.start_ms) / 1000;
+    uint64_t left = total > done ? total - done : 0;
+    double share = total ? (double)done / (double)total : 0;
+    /* As fast as so far; one second is what nobody knows yet. */
+    uint64_t eta_s =
+        took_s < 1 || done == 0 ? 1 : (uint64_t)((double)left * (double)took_s / (double)done);
+    buf_printf(out,
+               "loading_start_time:%" PRId64 "\r\nloading_total_bytes:%" PRIu64
+               "\r\nloading_rdb_used_mem:%" PRIu64 "\r\nloading_loaded_bytes:%" PRIu64
+               "\r\nloading_loaded_perc:%.2f\r\nloading_eta_seconds:%" PRIu64 "\r\n",
+               load.start_ms / 1000, total, (uint64_t)load.used_bytes, done, share * 100.0, eta_s);
+}
+
+const struct option load_options[] = {
+    {.name = "key-load-delay",
+     .type = OPTION_INT,
+     .flags = OPTION_HIDDEN,
+     .target = &load_key_delay,
+     .initial = "0",
+     .min = INT32_MIN,
+     .max = INT32_MAX},
+    {.name = "loading-process-events-interval-bytes",
+     .type = OPTION_INT,
+     .flags = OPTION_HIDDEN,
+     .target = &behind_from_bytes,
+     .initial = "2097152",
+     .min = 1024,
+     .max = INT32_MAX},
+    {.name = NULL},
+};

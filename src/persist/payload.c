@@ -1,0 +1,54 @@
+/* See payload.h. */
+#include "persist/payload.h"
+
+#include "base/crc.h"
+#include "persist/rdb_format.h"
+#include "persist/rdb_value.h"
+
+#define FOOTER_BYTES 10
+
+void payload_write(struct buf *out, const struct entry *e)
+{
+    struct rdb_writer w;
+    rdb_writer_init(&w, -1, true, false);
+    rdb_write_byte(&w, rdb_value_type(e));
+    rdb_save_value(&w, e);
+    rdb_write_byte(&w, RDB_VERSION_WRITTEN);
+    rdb_write_byte(&w, 0);
+    rdb_write_u64(&w, crc64(0, w.out.data, w.out.len));
+    buf_append_slice(out, buf_slice(&w.out));
+    rdb_writer_deinit(&w);
+}
+
+enum payload_read payload_read_value(struct slice bytes, struct slice key, struct entry **e)
+{
+    struct rdb_reader r;
+    unsigned type;
+    *e = NULL;
+    rdb_reader_init(&r, bytes);
+    bool ok = rdb_read_byte(&r, &type) && rdb_load_value(&r, type, key, e);
+    /* A collection has elements, and nothing stands behind it. */
+    if (ok && *e && rdb_left(&r) > 0) {
+        entry_destroy(e);
+    }
+    return *e ? PAYLOAD_FINE : PAYLOAD_DAMAGED;
+}
+
+enum payload_read payload_read(struct slice payload, struct slice key, struct entry **e)
+{
+    *e = NULL;
+    if (payload.len < FOOTER_BYTES) {
+        return PAYLOAD_FOREIGN;
+    }
+    struct slice bytes = slice_of(payload.ptr, payload.len - FOOTER_BYTES);
+    const unsigned char *footer = (const unsigned char *)payload.ptr + bytes.len;
+    unsigned version = footer[0] | (unsigned)footer[1] << 8;
+    uint64_t said = 0;
+    for (int i = 9; i >= 2; i--) {
+        said = said << 8 | footer[i];
+    }
+    if (version > RDB_VERSION_READ || said != crc64(0, payload.ptr, payload.len - sizeof(said))) {
+        return PAYLOAD_FOREIGN;
+    }
+    return payload_read_value(bytes, key, e);
+}

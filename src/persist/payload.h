@@ -1,0 +1,23 @@
+/* Payloads of DUMP: a value with the version of its form and a checksum (dump.c). State: none. */
+#ifndef PERSIST_PAYLOAD_H
+#define PERSIST_PAYLOAD_H
+
+#include "base/buf.h"
+#include "value/entry.h"
+
+enum payload_read {
+    PAYLOAD_FINE,
+    PAYLOAD_FOREIGN, /* too new a version, or not the checksum */
+    PAYLOAD_DAMAGED, /* nothing that a value of ours could be */
+};
+
+/* Appends the payload of a value. The keyspace lock is held, or the entry is in no database. */
+void payload_write(struct buf *out, const struct entry *e);
+/* Makes a new entry without expiry under `key` of a payload, of which nothing is believed. *e is
+ * NULL unless it is fine. */
+enum payload_read payload_read(struct slice payload, struct slice key, struct entry **e) MUST_CHECK;
+/* The same of a payload's part before version and checksum. */
+enum payload_read payload_read_value(struct slice bytes, struct slice key,
+                                     struct entry **e) MUST_CHECK;
+
+#endif

@@ -1,0 +1,53 @@
+/* A whole data set as a file.
+ *
+ *   "REDIS" | version, 4 digits | (opcode ... | type number, key, value) ... | 255 | u64 CRC-64
+ *
+ * A file is written under another name, synced, and takes the place of the old one in one step;
+ * then its directory is synced. State: the libraries of functions that a file brought and that this
+ * version cannot run are kept, to be written again. */
+#ifndef PERSIST_RDB_FILE_H
+#define PERSIST_RDB_FILE_H
+
+#include "base/buf.h"
+#include "keyspace/lock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Writes all databases into file `name` of the current directory; 0, or the errno of what failed,
+ * with the file that was there as it was. Logs nothing, takes no lock: for a child as well. */
+int rdb_file_save(const char *name, int64_t now_ms) REQUIRES_SHARED(keyspace_lock);
+/* Writes all databases into an open file or pipe; 0 or an errno. `stream_db`: the database that the
+ * replication stream behind it is for. For a child as well. */
+int rdb_file_write(int fd, int64_t now_ms, int stream_db) REQUIRES_SHARED(keyspace_lock);
+/* Writes all databases into the open file as the base of an AOF, and syncs it; 0 or an errno. For a
+ * child as well. */
+int rdb_file_write_base(int fd, int64_t now_ms) REQUIRES_SHARED(keyspace_lock);
+/* Removes what process `pid` has left of a file it did not finish. */
+void rdb_file_remove_rest(int pid);
+
+struct rdb_file_loaded {
+    uint64_t keys, expired, empty; /* loaded; left out */
+    uint64_t skipped;              /* of kinds that only KeyDB has: cron jobs */
+    uint64_t bytes;                /* read: behind the end mark others may follow (an AOF) */
+    int stream_db;                 /* that the stream behind the file is for (repl-stream-db) */
+    bool stopped;                  /* it failed because load_step (load.h) wanted the end */
+    char error[256];               /* why it failed */
+};
+enum rdb_file_load { RDB_FILE_FINE, RDB_FILE_MISSING, RDB_FILE_BAD };
+/* Adds what file `name` holds to the databases, which have none of its keys, in short holds of the
+ * lock; tells load.h how far it is. Expiry is judged by `now_ms`, unless expire_frozen
+ * (keyspace/expire.h). A fault leaves what was loaded before it. The GIL is held. */
+enum rdb_file_load rdb_file_load(const char *name, int64_t now_ms, struct rdb_file_loaded *loaded)
+    EXCLUDES(keyspace_lock);
+/* The same with a file that goes on behind the RDB part, at loaded->bytes: an AOF with a preamble.
+ */
+enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t now_ms,
+                                          struct rdb_file_loaded *loaded) EXCLUDES(keyspace_lock);
+/* Forgets the kept libraries. */
+void rdb_file_teardown(void);
+
+/* rdbcompression, rdbchecksum, rdb-save-incremental-fsync. World. */
+extern bool rdb_file_compress, rdb_file_checksum, rdb_file_sync_often;
+
+#endif

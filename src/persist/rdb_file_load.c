@@ -1,0 +1,246 @@
+/* See rdb_file.h: reading. */
+#include "persist/rdb_file_priv.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "keyspace/access.h"
+#include "keyspace/db.h"
+#include "keyspace/expire.h"
+#include "persist/load.h"
+#include "persist/rdb_walk.h"
+#include "value/member_ttl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Keys that are put into the databases in one hold of the lock. Their buckets are on their way to
+ * the cache by then. */
+#define BATCH_KEYS 64
+/* A file of so many bytes cannot hold more keys than a third of that: type, empty key, empty value.
+ */
+#define KEY_MIN_BYTES 3
+
+static struct {
+    struct buf *libraries;
+    size_t count;
+} kept;
+
+size_t rdb_file_library_count(void)
+{
+    return kept.count;
+}
+
+struct slice rdb_file_library(size_t index)
+{
+    return buf_slice(&kept.libraries[index]);
+}
+
+void rdb_file_teardown(void)
+{
+    for (size_t i = 0; i < kept.count; i++) {
+        buf_deinit(&kept.libraries[i]);
+    }
+    mem_free(kept.libraries);
+    kept.libraries = NULL;
+    kept.count = 0;
+}
+
+/* A key on its way into its database. */
+struct loaded_key {
+    struct db *db;
+    struct entry *e;
+    uint64_t hash, offset;
+};
+
+struct file_loader {
+    struct rdb_walk walk;
+    struct rdb_file_loaded *loaded;
+    int64_t now_ms;
+    struct db *db;
+    int count;
+    struct loaded_key batch[BATCH_KEYS];
+};
+
+/* Puts the batch into the databases. False when a key is there already: its entry and those behind
+ * it stay in the batch. */
+static bool put_batch(struct file_loader *l)
+{
+    int i = 0;
+    keyspace_lock_exclusive();
+    while (i < l->count && db_add_loaded(l->batch[i].db, l->batch[i].hash, l->batch[i].e)) {
+        i++;
+    }
+    keyspace_unlock_exclusive();
+    l->loaded->keys += (uint64_t)i;
+    l->count -= i;
+    if (l->count > 0) {
+        memmove(l->batch, l->batch + i, (size_t)l->count * sizeof(l->batch[0]));
+        rdb_fail(&l->walk.r, "a key that is there twice");
+        l->walk.r.error_offset = l->batch[0].offset;
+        return false;
+    }
+    return true;
+}
+
+/* The entry with what the file says of the key; NULL (destroyed) when its time has passed. */
+static struct entry *complete_entry(struct file_loader *l, struct rdb_walk_key *key)
+{
+    struct entry *e = key->e;
+    key->e = NULL;
+    if (!expire_frozen &&
+        (key->expiry_ms <= l->now_ms || (member_ttl_any(e) && member_ttl_all_due(e, l->now_ms)))) {
+        l->loaded->expired++;
+        entry_destroy(&e);
+        return NULL;
+    }
+    if (key->expiry_ms != ENTRY_NO_EXPIRY) {
+        e = entry_with_expiry(e, key->expiry_ms);
+    }
+    entry_set_clock(e, access_initial(l->now_ms));
+    if (key->frequency >= 0 && access_is_lfu()) {
+        access_set_frequency(e, (unsigned)key->frequency, l->now_ms);
+    } else if (key->idle_s >= 0 && !access_is_lfu()) {
+        access_set_idle_ms(e, key->idle_s * 1000, l->now_ms);
+    }
+    return e;
+}
+
+static bool take_key(struct rdb_walk *w, struct rdb_walk_key *key)
+{
+    struct file_loader *l = w->context;
+    if (!key->e) {
+        *(key->type == RDB_KEYDB_CRON ? &l->loaded->skipped : &l->loaded->empty) += 1;
+        return true;
+    }
+    struct entry *e = complete_entry(l, key);
+    load_key_done();
+    if (!e) {
+        return true;
+    }
+    struct key place = key_of(entry_key(e));
+    db_peek_bucket(l->db, &place);
+    l->batch[l->count++] = (struct loaded_key){l->db, e, place.hash, key->offset};
+    return l->count < BATCH_KEYS || put_batch(l);
+}
+
+static bool take_library(struct rdb_walk *w, struct slice source)
+{
+    (void)w;
+    kept.libraries = mem_realloc(kept.libraries, (kept.count + 1) * sizeof(*kept.libraries));
+    kept.libraries[kept.count] = (struct buf){0};
+    buf_append_slice(&kept.libraries[kept.count++], source);
+    log_warning("RDB: a library of functions cannot run in this version; it is kept for the next "
+                "file");
+    return true;
+}
+
+static bool take_select(struct rdb_walk *w, uint64_t index)
+{
+    struct file_loader *l = w->context;
+    if (index >= (uint64_t)db_count()) {
+        return rdb_fail(&w->r, "a database that `databases` does not allow");
+    }
+    l->db = db_at((int)index);
+    return true;
+}
+
+/* Sizes the table ahead, as far as the file can be right. */
+static bool take_resize(struct rdb_walk *w, uint64_t keys, uint64_t expires)
+{
+    struct file_loader *l = w->context;
+    uint64_t most = rdb_left(&w->r) / KEY_MIN_BYTES;
+    (void)expires;
+    db_reserve(l->db, keys < most ? keys : most);
+    return true;
+}
+
+static bool take_aux(struct rdb_walk *w, struct slice name, struct slice value)
+{
+    struct file_loader *l = w->context;
+    int64_t db;
+    if (slice_equal(name, SLICE("repl-stream-db")) && num_parse_i64(value, &db) && db >= 0 &&
+        db < db_count()) {
+        l->loaded->stream_db = (int)db;
+    }
+    return true;
+}
+
+static const struct rdb_walk_visitor visitor = {.aux = take_aux,
+                                                .key = take_key,
+                                                .library = take_library,
+                                                .select = take_select,
+                                                .resize = take_resize};
+
+/* Between two windows of the file. */
+static bool step(void *context, uint64_t offset)
+{
+    struct file_loader *l = context;
+    load_note_keys(l->loaded->keys, l->loaded->expired);
+    l->loaded->stopped = !load_step(offset);
+    return !l->loaded->stopped;
+}
+
+static void drop_batch(struct file_loader *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        entry_destroy(&l->batch[i].e);
+    }
+}
+
+static bool load_open_file(int fd, uint64_t size, bool alone, int64_t now_ms,
+                           struct rdb_file_loaded *loaded)
+{
+    struct file_loader l = {.loaded = loaded, .now_ms = now_ms, .db = db_at(0)};
+    rdb_walk_init(&l.walk, &visitor, &l, fd, size);
+    l.walk.alone = alone;
+    l.walk.checksum = rdb_file_checksum;
+    l.walk.r.step = step;
+    l.walk.r.step_context = &l;
+    bool ok = rdb_walk_run(&l.walk) && put_batch(&l);
+    loaded->bytes = rdb_offset(&l.walk.r);
+    load_note_keys(loaded->keys, loaded->expired);
+    if (!ok) {
+        snprintf(loaded->error, sizeof(loaded->error), "%s, at offset %" PRIu64, l.walk.r.error,
+                 l.walk.r.error_offset);
+    }
+    drop_batch(&l);
+    rdb_walk_deinit(&l.walk);
+    return ok;
+}
+
+static enum rdb_file_load load_file(const char *name, bool alone, int64_t now_ms,
+                                    struct rdb_file_loaded *loaded)
+{
+    struct stat about;
+    *loaded = (struct rdb_file_loaded){0};
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) {
+        return RDB_FILE_MISSING;
+    }
+    if (fd < 0 || fstat(fd, &about) < 0) {
+        snprintf(loaded->error, sizeof(loaded->error), "cannot open it: %s", strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return RDB_FILE_BAD;
+    }
+    bool ok = load_open_file(fd, (uint64_t)about.st_size, alone, now_ms, loaded);
+    close(fd);
+    return ok ? RDB_FILE_FINE : RDB_FILE_BAD;
+}
+
+enum rdb_file_load rdb_file_load(const char *name, int64_t now_ms, struct rdb_file_loaded *loaded)
+{
+    return load_file(name, true, now_ms, loaded);
+}
+
+enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t now_ms,
+                                          struct rdb_file_loaded *loaded)
+{
+    return load_file(name, false, now_ms, loaded);
+}

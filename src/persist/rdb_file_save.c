@@ -1,0 +1,187 @@
+/* See rdb_file.h: writing. */
+#include "persist/rdb_file_priv.h"
+
+#include "base/version.h"
+#include "keyspace/access.h"
+#include "keyspace/db.h"
+#include "persist/child_report.h"
+#include "persist/rdb_format.h"
+#include "persist/rdb_value.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+bool rdb_file_compress = true, rdb_file_checksum = true, rdb_file_sync_often = true;
+
+/* Keys between two looks at whether writing still works. */
+#define SCAN_KEYS 1000
+
+struct saver {
+    struct rdb_writer w;
+    int64_t now_ms;
+    uint64_t keys; /* since the last report */
+};
+
+static void write_aux(struct rdb_writer *w, const char *name, const char *value)
+{
+    rdb_write_byte(w, RDB_OP_AUX);
+    rdb_write_string(w, slice_cstr(name));
+    rdb_write_string(w, slice_cstr(value));
+}
+
+/* How long it was not used, or how often: what eviction goes by, where it goes by that. */
+static void save_access(struct saver *s, const struct entry *e)
+{
+    if (access_is_lfu()) {
+        rdb_write_byte(&s->w, RDB_OP_FREQ);
+        rdb_write_byte(&s->w, access_frequency(e, s->now_ms));
+    } else if (access_is_lru()) {
+        rdb_write_byte(&s->w, RDB_OP_IDLE);
+        rdb_write_len(&s->w, (uint64_t)access_idle_ms(e, s->now_ms) / 1000);
+    }
+}
+
+static void save_entry(struct entry *e, void *context)
+{
+    struct saver *s = context;
+    int64_t expiry_ms = entry_expiry_ms(e);
+    if (s->w.error) {
+        return;
+    }
+    s->keys++;
+    save_access(s, e);
+    if (expiry_ms != ENTRY_NO_EXPIRY) {
+        rdb_write_byte(&s->w, RDB_OP_EXPIRE_MS);
+        rdb_write_u64(&s->w, (uint64_t)expiry_ms);
+    }
+    rdb_write_byte(&s->w, rdb_value_type(e));
+    rdb_write_string(&s->w, entry_key(e));
+    rdb_save_value(&s->w, e);
+}
+
+static void save_db(struct saver *s, struct db *db) REQUIRES_SHARED(keyspace_lock);
+static void save_db(struct saver *s, struct db *db)
+{
+    uint64_t cursor = 0;
+    if (db_size(db) == 0) {
+        return;
+    }
+    rdb_write_byte(&s->w, RDB_OP_SELECT);
+    rdb_write_len(&s->w, (uint64_t)db->id);
+    rdb_write_byte(&s->w, RDB_OP_RESIZE);
+    rdb_write_len(&s->w, db_size(db));
+    rdb_write_len(&s->w, db_expires(db));
+    do {
+        cursor = db_scan(db, cursor, SCAN_KEYS, s->now_ms, save_entry, s);
+        child_report_keys(s->keys);
+        s->keys = 0;
+    } while (cursor && !s->w.error);
+}
+
+static void save_head(struct saver *s, bool aof_base)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "REDIS%04d", RDB_VERSION_WRITTEN);
+    rdb_write(&s->w, text, 9);
+    write_aux(&s->w, "redis-ver", REDIS_COMPAT_VERSION);
+    write_aux(&s->w, "redis-bits", "64");
+    snprintf(text, sizeof(text), "%" PRId64, s->now_ms / 1000);
+    write_aux(&s->w, "ctime", text);
+    write_aux(&s->w, "aof-base", aof_base ? "1" : "0");
+    for (size_t i = 0; i < rdb_file_library_count(); i++) {
+        rdb_write_byte(&s->w, RDB_OP_FUNCTION);
+        rdb_write_string(&s->w, rdb_file_library(i));
+    }
+}
+
+/* Writes everything into the open file. */
+static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db)
+    REQUIRES_SHARED(keyspace_lock);
+static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db)
+{
+    struct saver s = {.now_ms = now_ms};
+    rdb_writer_init(&s.w, fd, rdb_file_compress, rdb_file_checksum);
+    s.w.sync_often = rdb_file_sync_often && stream_db < 0; /* a pipe cannot be */
+    save_head(&s, aof_base);
+    if (stream_db >= 0) {
+        char text[16];
+        snprintf(text, sizeof(text), "%d", stream_db);
+        write_aux(&s.w, "repl-stream-db", text);
+    }
+    for (int i = 0; i < db_count(); i++) {
+        save_db(&s, db_at(i));
+    }
+    rdb_write_byte(&s.w, RDB_OP_EOF);
+    bool ok = rdb_writer_flush(&s.w);
+    if (ok) {
+        rdb_write_u64(&s.w, rdb_file_checksum ? s.w.crc : 0);
+        ok = rdb_writer_flush(&s.w);
+    }
+    int error = s.w.error;
+    rdb_writer_deinit(&s.w);
+    return ok ? 0 : error;
+}
+
+static void temporary_name(int pid, char name[32])
+{
+    snprintf(name, 32, "temp-%d.rdb", pid);
+}
+
+void rdb_file_remove_rest(int pid)
+{
+    char name[32];
+    temporary_name(pid, name);
+    unlink(name);
+}
+
+/* What was renamed stays renamed. */
+static int sync_directory(void)
+{
+    int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = fsync(fd) < 0 ? errno : 0;
+    close(fd);
+    /* Some file systems have nothing to sync there. */
+    return error == EINVAL ? 0 : error;
+}
+
+int rdb_file_write(int fd, int64_t now_ms, int stream_db)
+{
+    return save_all(fd, now_ms, false, stream_db);
+}
+
+int rdb_file_write_base(int fd, int64_t now_ms)
+{
+    int error = save_all(fd, now_ms, true, -1);
+    return !error && fsync(fd) < 0 ? errno : error;
+}
+
+int rdb_file_save(const char *name, int64_t now_ms)
+{
+    char temporary[32];
+    temporary_name((int)getpid(), temporary);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = save_all(fd, now_ms, false, -1);
+    if (!error && fsync(fd) < 0) {
+        error = errno;
+    }
+    if (close(fd) < 0 && !error) {
+        error = errno;
+    }
+    if (!error && rename(temporary, name) < 0) {
+        error = errno;
+    }
+    if (error) {
+        unlink(temporary);
+        return error;
+    }
+    return sync_directory();
+}

@@ -1,0 +1,406 @@
+/* See save.h. */
+#include "persist/save.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "engine/cron.h"
+#include "engine/fork_child.h"
+#include "engine/gate.h"
+#include "engine/info.h"
+#include "engine/shutdown.h"
+#include "engine/snapshot.h"
+#include "keyspace/db.h"
+#include "persist/aof.h"
+#include "persist/child_report.h"
+#include "persist/rdb_file.h"
+#include "persist/save_priv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A save point does not try again sooner after a failure. */
+#define RETRY_S 5
+#define CRON_PERIOD_MS 100
+
+static struct {
+    _Atomic int child;    /* its pid, 0 without one */
+    bool scheduled;       /* BGSAVE SCHEDULE waits */
+    uint64_t child_dirty; /* STAT_DIRTY when it was forked */
+    _Atomic int64_t child_start_ms;
+    _Atomic uint64_t saved_dirty; /* STAT_DIRTY when the last successful save began */
+    _Atomic int64_t last_s, last_try_s, last_took_s; /* the last -1: none yet */
+    _Atomic bool last_ok;
+    _Atomic uint64_t saves, last_cow_bytes;
+} state = {.last_took_s = -1, .last_ok = true};
+
+int64_t save_last_s(void)
+{
+    return state.last_s;
+}
+
+static uint64_t changes(void)
+{
+    return stats_sum(STAT_DIRTY) - state.saved_dirty;
+}
+
+/* Whether writes are to be refused follows from the last result and the configuration. */
+void save_judge_writes(void)
+{
+    bool refuse = !state.last_ok && save_settings.stop_writes && save_settings.point_count > 0;
+    gate_set(GATE_SAVE_FAILED, refuse);
+}
+
+/* A save that began when STAT_DIRTY was `dirty` has ended. */
+static void note_end(int error, uint64_t dirty, int64_t took_ms)
+{
+    state.last_ok = error == 0;
+    if (error == 0) {
+        state.saved_dirty = dirty;
+        state.last_s = clock_wall_ms() / 1000;
+        state.saves++;
+        log_notice("DB saved on disk");
+    } else {
+        log_warning("Saving into %s failed: %s", save_settings.file_name, strerror(error));
+    }
+    state.last_took_s = took_ms / 1000;
+    save_judge_writes();
+}
+
+/* Writes the file in this thread, with the keyspace lock held in some mode. */
+static enum save_result save_here(void) REQUIRES_SHARED(keyspace_lock);
+static enum save_result save_here(void)
+{
+    int64_t start_ms = clock_wall_ms();
+    uint64_t dirty = stats_sum(STAT_DIRTY);
+    int error = rdb_file_save(save_settings.file_name, start_ms);
+    note_end(error, dirty, clock_wall_ms() - start_ms);
+    return error ? SAVE_FAILED : SAVE_DONE;
+}
+
+enum save_result save_now(void)
+{
+    if (state.child) {
+        return SAVE_RUNNING;
+    }
+    bool taken = keyspace_visit();
+    enum save_result result = save_here();
+    keyspace_leave(taken);
+    return result;
+}
+
+/* ---- the child ---- */
+
+/* What the forked process does: see fork_child.h. */
+static void NORETURN run_child(int64_t now_ms) REQUIRES_SHARED(keyspace_lock);
+static void NORETURN run_child(int64_t now_ms)
+{
+    child_report_enter();
+    int error = rdb_file_save(save_settings.file_name, now_ms);
+    child_report_leave();
+    _exit(error < 0 || error > 255 ? EIO : error);
+}
+
+static uint64_t all_keys(void) REQUIRES_SHARED(keyspace_lock);
+static uint64_t all_keys(void)
+{
+    uint64_t keys = 0;
+    for (int i = 0; i < db_count(); i++) {
+        keys += db_size(db_at(i));
+    }
+    return keys;
+}
+
+/* Begins a save in a child, with the keyspace lock held. */
+static enum save_result begin_child(void) REQUIRES_SHARED(keyspace_lock);
+static enum save_result begin_child(void)
+{
+    int64_t now_ms = clock_wall_ms();
+    assert(state.child == 0);
+    state.last_try_s = now_ms / 1000;
+    state.child_dirty = stats_sum(STAT_DIRTY);
+    child_report_begin(all_keys());
+    int pid = fork_child(-1);
+    if (pid == 0) {
+        run_child(now_ms);
+    }
+    if (pid < 0) {
+        log_warning("Can't save in background: fork: %s", strerror(errno));
+        state.last_ok = false;
+        save_judge_writes();
+        return SAVE_FAILED;
+    }
+    state.child_start_ms = now_ms;
+    state.child = pid;
+    state.scheduled = false;
+    log_notice("Background saving started by pid %d", pid);
+    return SAVE_DONE;
+}
+
+bool save_has_child(void)
+{
+    return state.child != 0;
+}
+
+enum save_result save_in_background(void)
+{
+    if (state.child) {
+        return SAVE_RUNNING;
+    }
+    if (aof_has_child()) {
+        return SAVE_BUSY;
+    }
+    bool taken = keyspace_visit();
+    enum save_result result = begin_child();
+    keyspace_leave(taken);
+    return result;
+}
+
+void save_schedule(void)
+{
+    state.scheduled = true;
+}
+
+/* The child has ended with that status of waitpid. */
+static void child_ended(int pid, int status)
+{
+    int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    if (WIFSIGNALED(status)) {
+        log_warning("Background saving was ended by signal %d", WTERMSIG(status));
+    }
+    rdb_file_remove_rest(pid);
+    state.child = 0;
+    state.last_cow_bytes = child_report_read().cow_peak_bytes;
+    note_end(error, state.child_dirty, clock_wall_ms() - state.child_start_ms);
+}
+
+static void look_after_child(void)
+{
+    int status, pid = state.child;
+    if (pid && waitpid(pid, &status, WNOHANG) == pid) {
+        child_ended(pid, status);
+    }
+}
+
+/* Ends the child, whose file is not wanted any more. */
+static void kill_child(void)
+{
+    int pid = state.child;
+    if (!pid) {
+        return;
+    }
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    rdb_file_remove_rest(pid);
+    state.child = 0;
+}
+
+/* True when a save point is reached. */
+static bool save_is_due(int64_t now_s)
+{
+    uint64_t changed = changes();
+    if (!state.last_ok && now_s - state.last_try_s < RETRY_S) {
+        return false;
+    }
+    for (size_t i = 0; i < save_settings.point_count; i++) {
+        const struct save_point *p = &save_settings.points[i];
+        if (changed >= p->changes && now_s - state.last_s > p->seconds) {
+            log_notice("%" PRIu64 " changes in %" PRId64 " seconds: saving", p->changes,
+                       p->seconds);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void save_cron(int64_t wall_ms)
+{
+    look_after_child();
+    if (!state.child && !aof_has_child() && load_is_complete() &&
+        (state.scheduled || save_is_due(wall_ms / 1000))) {
+        if (!keyspace_try_exclusive()) {
+            return; /* a script takes long */
+        }
+        state.scheduled = false;
+        begin_child();
+        keyspace_unlock_exclusive();
+    }
+}
+
+static const struct cron_job save_job = {
+    .name = "save", .period_ms = CRON_PERIOD_MS, .run = save_cron};
+
+/* ---- start, reload and end ---- */
+
+/* Adds what the file holds to the databases. */
+static enum rdb_file_load load_file(void)
+{
+    struct rdb_file_loaded loaded;
+    int64_t start_ms = clock_wall_ms();
+    enum rdb_file_load result = rdb_file_load(save_settings.file_name, start_ms, &loaded);
+    if (result == RDB_FILE_BAD && loaded.stopped) {
+        log_notice("Loading %s was called off", save_settings.file_name);
+    } else if (result == RDB_FILE_BAD) {
+        log_warning("Cannot load %s: %s", save_settings.file_name, loaded.error);
+    } else if (result == RDB_FILE_FINE) {
+        log_notice("DB loaded from disk: %" PRIu64 " keys, %" PRIu64 " expired, %" PRIu64
+                   " empty ones left out, %" PRId64 " ms",
+                   loaded.keys, loaded.expired, loaded.empty, clock_wall_ms() - start_ms);
+        if (loaded.skipped) {
+            log_warning("RDB: %" PRIu64 " cron jobs of KeyDB were left out: this version has none",
+                        loaded.skipped);
+        }
+    }
+    return result;
+}
+
+/* A file that cannot be looked at is one all the same: loading it says why. */
+static bool file_is_there(void)
+{
+    struct stat about;
+    return stat(save_settings.file_name, &about) == 0 || errno != ENOENT;
+}
+
+static uint64_t file_bytes(void)
+{
+    struct stat about;
+    return stat(save_settings.file_name, &about) == 0 ? (uint64_t)about.st_size : 0;
+}
+
+void save_forget_changes(void)
+{
+    state.saved_dirty = stats_sum(STAT_DIRTY);
+}
+
+static enum load_result load_at_start(void)
+{
+    enum rdb_file_load result = load_file();
+    save_forget_changes();
+    return result == RDB_FILE_BAD ? LOAD_BAD : LOAD_FINE;
+}
+
+const struct load_source save_load_source = {
+    .name = "the RDB file", .is_wanted = file_is_there, .bytes = file_bytes, .load = load_at_start};
+
+static bool reload(bool save)
+{
+    gil_assert_world();
+    if (save && save_now() == SAVE_FAILED) {
+        return false;
+    }
+    keyspace_lock_exclusive();
+    rdb_file_teardown();
+    for (int i = 0; i < db_count(); i++) {
+        db_flush(db_at(i), false);
+    }
+    keyspace_unlock_exclusive();
+    if (load_file() == RDB_FILE_BAD) {
+        exit(1);
+    }
+    return true;
+}
+
+/* What is not all there yet is never saved. */
+static bool wants_save(unsigned flags)
+{
+    if (!load_is_complete()) {
+        return false;
+    }
+    return (flags & SHUTDOWN_SAVE) || (!(flags & SHUTDOWN_NOSAVE) && save_settings.point_count > 0);
+}
+
+static bool before_exit(unsigned flags)
+{
+    gil_assert_world();
+    kill_child();
+    if (!aof_before_exit() && !(flags & SHUTDOWN_FORCE)) {
+        return false;
+    }
+    if (!wants_save(flags)) {
+        return true;
+    }
+    bool taken = keyspace_visit();
+    enum save_result result = save_here();
+    keyspace_leave(taken);
+    if (result == SAVE_FAILED && !(flags & SHUTDOWN_FORCE)) {
+        log_warning("The data set could not be saved: the server goes on");
+        return false;
+    }
+    return true;
+}
+
+void save_at_exit(unsigned flags)
+{
+    kill_child();
+    if (wants_save(flags) && (changes() > 0 || !state.last_ok)) {
+        keyspace_lock_shared();
+        save_here();
+        keyspace_unlock_shared();
+    }
+}
+
+/* Of the child that runs; zeros without one. */
+static void write_child_info(struct buf *out, bool runs)
+{
+    struct child_figures f = runs ? child_report_read() : (struct child_figures){0};
+    int64_t age_s = f.cow_measured_ms ? (clock_wall_ms() - f.cow_measured_ms) / 1000 : 0;
+    double share = f.keys_total ? (double)f.keys_done / (double)f.keys_total : 0;
+    buf_printf(out,
+               "current_cow_peak:%" PRIu64 "\r\ncurrent_cow_size:%" PRIu64
+               "\r\ncurrent_cow_size_age:%" PRId64 "\r\ncurrent_fork_perc:%.2f\r\n"
+               "current_save_keys_processed:%" PRIu64 "\r\ncurrent_save_keys_total:%" PRIu64 "\r\n",
+               f.cow_peak_bytes, f.cow_bytes, age_s, share * 100.0, f.keys_done, f.keys_total);
+}
+
+static void write_info(struct buf *out)
+{
+    int child = state.child;
+    int64_t took_s = child ? (clock_wall_ms() - state.child_start_ms) / 1000 : -1;
+    load_write_info(out);
+    write_child_info(out, child != 0);
+    buf_printf(out,
+               "rdb_changes_since_last_save:%" PRIu64 "\r\nrdb_bgsave_in_progress:%d\r\n"
+               "rdb_last_save_time:%" PRId64 "\r\nrdb_last_bgsave_status:%s\r\n"
+               "rdb_last_bgsave_time_sec:%" PRId64 "\r\nrdb_current_bgsave_time_sec:%" PRId64
+               "\r\nrdb_saves:%" PRIu64 "\r\nrdb_last_cow_size:%" PRIu64 "\r\n",
+               changes(), child != 0, save_last_s(), state.last_ok ? "ok" : "err",
+               (int64_t)state.last_took_s, took_s, (uint64_t)state.saves,
+               (uint64_t)state.last_cow_bytes);
+    load_write_info_progress(out);
+}
+
+static const struct info_section info = {
+    .name = "persistence", .title = "Persistence", .in_default = true, .write = write_info};
+
+static bool reload_log(void)
+{
+    gil_assert_world();
+    return aof_reload();
+}
+
+static const struct snapshot_ops ops = {
+    .before_exit = before_exit, .reload = reload, .reload_log = reload_log};
+
+void save_setup(void)
+{
+    state.last_s = clock_wall_ms() / 1000;
+    child_report_setup();
+    cron_register(&save_job);
+    info_register(&info);
+    snapshot_set_ops(&ops);
+}
+
+void save_teardown(void)
+{
+    kill_child();
+    child_report_teardown();
+    rdb_file_teardown();
+}

@@ -1,0 +1,51 @@
+/* When the data set is saved, and how it went: the save points, SAVE and BGSAVE, the child process
+ * that writes while the server goes on, and the save before the end. What it loads at the
+ * start is a source of load.h.
+ *
+ *   IDLE --BGSAVE, a save point: fork--> CHILD --it ended, seen by the cron--> IDLE
+ *
+ * The fork happens with the keyspace lock held, so that what the child sees is one state of the
+ * data (engine/fork_child.h tells what the child may do).
+ *
+ * State: figures are atomic; the rest is changed by the cron on the main thread and by commands
+ * while the world stands. */
+#ifndef PERSIST_SAVE_H
+#define PERSIST_SAVE_H
+
+#include "base/compiler.h"
+#include "base/option.h"
+#include "engine/gil.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum save_result {
+    SAVE_DONE,    /* or begun, in the background */
+    SAVE_RUNNING, /* a child is at it */
+    SAVE_BUSY,    /* a child rewrites the AOF */
+    SAVE_FAILED,  /* logged */
+};
+
+/* Boot: the cron job, the INFO fields, the operations of engine/snapshot.h. */
+void save_setup(void);
+/* Ends a child that is still there. */
+void save_teardown(void);
+/* Before the end, when all clients are gone: what was written since save_before_exit. */
+void save_at_exit(unsigned flags);
+
+/* Saves now, in this thread. The world stands. */
+enum save_result save_now(void) REQUIRES(gil);
+/* Saves in a child. The world stands. */
+enum save_result save_in_background(void) REQUIRES(gil);
+/* Has the cron begin one when the child that runs has ended. World. */
+void save_schedule(void) REQUIRES(gil);
+/* True while a child saves: there is one child at a time. */
+bool save_has_child(void);
+/* Unix seconds of the last save that succeeded, or of the start. */
+int64_t save_last_s(void);
+
+/* save, dbfilename, rdbcompression, rdbchecksum, stop-writes-on-bgsave-error, and those that have
+ * nothing to switch. */
+extern const struct option save_options[];
+
+#endif

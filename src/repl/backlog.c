@@ -1,0 +1,231 @@
+/* See backlog.h. */
+#include "repl/backlog.h"
+
+#include "base/num.h"
+#include "base/rand.h"
+#include "engine/propagate.h"
+#include "net/feed.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_DB (-2)
+
+int64_t backlog_size_bytes;
+
+static struct {
+    int log; /* propagate.h's number */
+    bool on;
+    struct chain chain;
+    struct chain_reader first; /* where what is kept begins */
+    int stream_db;             /* a replica's: that the stream is for; else 0 */
+    int selected_db;           /* of the last SELECT; NO_DB: to be told */
+    char id[REPL_ID_LEN + 1], second_id[REPL_ID_LEN + 1];
+    int64_t second_end;
+    _Atomic uint64_t offset;
+} backlog = {.second_end = -1};
+
+static void clear_second_id(void)
+{
+    memset(backlog.second_id, '0', REPL_ID_LEN);
+    backlog.second_id[REPL_ID_LEN] = '\0';
+    backlog.second_end = -1;
+}
+
+static void new_id(void)
+{
+    rand_hex(backlog.id, REPL_ID_LEN);
+    backlog.id[REPL_ID_LEN] = '\0';
+    clear_second_id();
+}
+
+/* Drops whole blocks from the front while enough is kept without them. */
+static void trim(void)
+{
+    while (backlog.chain.end - backlog.first.block->start >=
+           (uint64_t)backlog_size_bytes + CHAIN_BLOCK_BYTES) {
+        uint64_t next = backlog.first.block->start + CHAIN_BLOCK_BYTES;
+        chain_reader_advance(&backlog.first, next - backlog.first.position);
+    }
+}
+
+static void append(struct slice bytes)
+{
+    chain_append(&backlog.chain, bytes);
+    atomic_store_explicit(&backlog.offset, backlog.chain.end, memory_order_relaxed);
+    trim();
+}
+
+static void select_db(int db)
+{
+    char number[NUM_I64_MAX_CHARS + 1], text[64];
+    size_t digits = num_format_i64(number, db);
+    number[digits] = '\0';
+    int len = snprintf(text, sizeof(text), "*2\r\n$6\r\nSELECT\r\n$%zu\r\n%s\r\n", digits, number);
+    append(slice_of(text, (size_t)len));
+    backlog.selected_db = db;
+}
+
+/* The door's: see propagate.h. */
+static void on_commands(int db, struct slice commands)
+{
+    keyspace_assert_exclusive();
+    if (db != PROPAGATE_ANY_DB && db != backlog.selected_db) {
+        select_db(db);
+    }
+    append(commands);
+    feeds_wake();
+}
+
+void backlog_setup(void)
+{
+    backlog.log = propagate_register(on_commands);
+    new_id();
+}
+
+void backlog_teardown(void)
+{
+    if (backlog.on) {
+        chain_reader_drop(&backlog.first);
+        chain_deinit(&backlog.chain);
+        backlog.on = false;
+    }
+}
+
+bool backlog_is_on(void)
+{
+    return backlog.on;
+}
+
+void backlog_turn_on(void)
+{
+    if (backlog.on) {
+        return;
+    }
+    new_id();
+    chain_init(&backlog.chain, backlog.offset);
+    chain_reader_at_end(&backlog.first, &backlog.chain);
+    backlog.selected_db = NO_DB;
+    backlog.on = true;
+    propagate_switch(backlog.log, true);
+}
+
+void backlog_turn_off(void)
+{
+    if (!backlog.on) {
+        return;
+    }
+    propagate_switch(backlog.log, false);
+    backlog.on = false;
+    chain_reader_drop(&backlog.first);
+    chain_deinit(&backlog.chain);
+    new_id();
+}
+
+void backlog_follow(struct slice id, uint64_t offset, int db)
+{
+    assert(id.len == REPL_ID_LEN);
+    backlog_teardown();
+    memcpy(backlog.id, id.ptr, REPL_ID_LEN);
+    clear_second_id();
+    backlog.offset = offset;
+    chain_init(&backlog.chain, offset);
+    chain_reader_at_end(&backlog.first, &backlog.chain);
+    backlog.stream_db = db;
+    backlog.on = true;
+    propagate_switch(backlog.log, false);
+}
+
+int backlog_stream_db(void)
+{
+    return backlog.stream_db;
+}
+
+void backlog_forward(struct slice bytes, int db)
+{
+    assert(backlog.on);
+    backlog.stream_db = db;
+    append(bytes);
+    feeds_wake();
+}
+
+void backlog_cease(void)
+{
+    propagate_switch(backlog.log, false);
+}
+
+void backlog_rename(struct slice id)
+{
+    assert(id.len == REPL_ID_LEN);
+    memcpy(backlog.second_id, backlog.id, sizeof(backlog.id));
+    backlog.second_end = (int64_t)backlog.offset;
+    memcpy(backlog.id, id.ptr, REPL_ID_LEN);
+}
+
+void backlog_promote(void)
+{
+    char id[REPL_ID_LEN];
+    if (!backlog.on) {
+        new_id();
+        return;
+    }
+    rand_hex(id, REPL_ID_LEN);
+    backlog_rename(slice_of(id, REPL_ID_LEN));
+    backlog.selected_db = NO_DB;
+    backlog.stream_db = 0;
+    propagate_switch(backlog.log, true);
+}
+
+void backlog_tell(struct slice command)
+{
+    assert(backlog.on);
+    on_commands(PROPAGATE_ANY_DB, command);
+}
+
+void backlog_begin_reader(struct chain_reader *reader)
+{
+    assert(backlog.on);
+    backlog.selected_db = NO_DB;
+    chain_reader_at_end(reader, &backlog.chain);
+}
+
+enum backlog_resume backlog_resume(struct slice id, uint64_t offset, struct chain_reader *reader)
+{
+    bool ours = slice_equal(id, slice_cstr(backlog.id));
+    bool seconds = backlog.second_end >= 0 && slice_equal(id, slice_cstr(backlog.second_id)) &&
+                   offset <= (uint64_t)backlog.second_end;
+    if (!ours && !seconds) {
+        return BACKLOG_FOREIGN_ID;
+    }
+    if (!backlog.on || offset < backlog.first.position || offset > backlog.chain.end) {
+        return BACKLOG_OUT_OF_RANGE;
+    }
+    chain_reader_at(reader, &backlog.first, offset);
+    return BACKLOG_RESUMED;
+}
+
+const char *backlog_id(void)
+{
+    return backlog.id;
+}
+
+const char *backlog_second_id(void)
+{
+    return backlog.second_id;
+}
+
+int64_t backlog_second_end(void)
+{
+    return backlog.second_end;
+}
+
+uint64_t backlog_offset(void)
+{
+    return atomic_load_explicit(&backlog.offset, memory_order_relaxed);
+}
+
+uint64_t backlog_kept_bytes(void)
+{
+    return backlog.on ? backlog.chain.end - backlog.first.position : 0;
+}

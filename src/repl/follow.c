@@ -1,0 +1,620 @@
+/* See follow.h. */
+#include "repl/follow.h"
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/thread.h"
+#include "engine/gate.h"
+#include "keyspace/evict.h"
+#include "keyspace/expire.h"
+#include "net/blocked.h"
+#include "net/client.h"
+#include "net/feed.h"
+#include "net/listener.h"
+#include "persist/load.h"
+#include "repl/apply.h"
+#include "repl/backlog.h"
+#include "repl/follow_priv.h"
+#include "repl/link.h"
+#include "repl/replica.h"
+#include "repl/sync.h"
+
+#include <hiredis/hiredis.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Between two attempts to connect, and two words about how far we are. */
+#define RETRY_MS 1000
+#define ACK_MS 1000
+#define HOST_MAX 256
+
+struct follow_settings follow_settings;
+
+static struct {
+    pthread_t thread;
+    bool started;   /* the thread runs; world */
+    bool may_start; /* the server is up; world */
+    int wake_fd;
+    _Atomic bool stop, link_stop;
+    _Atomic uint64_t wish; /* rises with each change of whom we follow */
+    _Atomic bool is_replica;
+    _Atomic enum follow_state state;
+    _Atomic int64_t heard_ms, down_ms; /* 0: never */
+    /* The thread's: whom it follows, and the wish that it knows of. */
+    uint64_t known;
+    char host[HOST_MAX];
+    int port;
+    int64_t acked_ms;
+    struct follow_link link;
+} follow = {.wake_fd = -1};
+
+bool follow_is_replica(void)
+{
+    return follow.is_replica;
+}
+
+bool follow_is_connected(void)
+{
+    return follow.state == FOLLOW_CONNECTED;
+}
+
+const char *follow_host(void)
+{
+    return follow_settings.host;
+}
+
+int follow_port(void)
+{
+    return (int)follow_settings.port;
+}
+
+const char *follow_state_word(void)
+{
+    static const char *const words[] = {"none", "connect", "handshake", "sync", "connected"};
+    return words[follow.state];
+}
+
+/* The text with a NUL at its end, in memory of its own. */
+static char *slice_copy(struct slice text)
+{
+    char *copy = mem_alloc(text.len + 1);
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    return copy;
+}
+
+void follow_judge(void)
+{
+    bool replica = follow.is_replica;
+    gate_set(GATE_READONLY, replica && follow_settings.read_only);
+    gate_set(GATE_STALE, replica && !follow_settings.serve_stale && !follow_is_connected());
+    expire_set_elsewhere(replica);
+    evict_set_elsewhere(replica);
+}
+
+bool follow_apply_option(const struct option *option, const char **error)
+{
+    (void)option;
+    (void)error;
+    follow_judge();
+    return true;
+}
+
+static void set_state(enum follow_state state)
+{
+    if (follow.state == FOLLOW_CONNECTED && state != FOLLOW_CONNECTED) {
+        follow.down_ms = replica_clock_ms();
+    }
+    follow.state = state;
+    follow_judge();
+}
+
+static bool is_interrupted(void)
+{
+    return follow.stop || follow.wish != follow.known;
+}
+
+/* ---- the handshake ---- */
+
+/* Sends a request and reads the line of its reply. */
+static bool ask(char line[FOLLOW_LINE_BYTES], int argc, const struct slice *argv)
+{
+    return follow_send(&follow.link, argc, argv) && follow_line(&follow.link, line);
+}
+
+/* The same of words that are written out. */
+#define ASK(line, ...)                                                                             \
+    ask((line), (int)(sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)),         \
+        (const struct slice[]){__VA_ARGS__})
+
+/* The primary is there, though it may want a password first. */
+static bool say_ping(void)
+{
+    char line[FOLLOW_LINE_BYTES];
+    if (!ASK(line, SLICE("PING"))) {
+        return false;
+    }
+    if (line[0] == '+' || strncmp(line, "-NOAUTH", 7) == 0 || strncmp(line, "-NOPERM", 7) == 0) {
+        return true;
+    }
+    log_warning("The primary answers to PING: %.200s", line);
+    return false;
+}
+
+static bool authenticate(void)
+{
+    char line[FOLLOW_LINE_BYTES];
+    const char *user = follow_settings.user, *password = follow_settings.password;
+    bool ok;
+    if (!password || !password[0]) {
+        return true;
+    }
+    if (user && user[0]) {
+        ok = ASK(line, SLICE("AUTH"), slice_cstr(user), slice_cstr(password));
+    } else {
+        ok = ASK(line, SLICE("AUTH"), slice_cstr(password));
+    }
+    if (ok && line[0] == '-') {
+        log_warning("The primary does not take masterauth: %.200s", line);
+        return false;
+    }
+    return ok;
+}
+
+/* What older servers do not know is no reason to give up. */
+static bool introduce(void)
+{
+    char line[FOLLOW_LINE_BYTES], port[NUM_I64_MAX_CHARS];
+    int64_t shown = follow_settings.announce_port ? follow_settings.announce_port : listener_port();
+    size_t digits = num_format_i64(port, shown);
+    const char *ip = follow_settings.announce_ip;
+    if (!ASK(line, SLICE("REPLCONF"), SLICE("listening-port"), slice_of(port, digits))) {
+        return false;
+    }
+    if (ip && ip[0] && !ASK(line, SLICE("REPLCONF"), SLICE("ip-address"), slice_cstr(ip))) {
+        return false;
+    }
+    return ASK(line, SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"), SLICE("capa"),
+               SLICE("psync2"));
+}
+
+/* Asks for what is missing; the reply's line. */
+static bool ask_for_stream(char line[FOLLOW_LINE_BYTES]) NO_THREAD_SAFETY_ANALYSIS
+{
+    char id[REPL_ID_LEN + 1] = "?", next[NUM_I64_MAX_CHARS] = "-1";
+    size_t digits = 2;
+    gil_wake();
+    keyspace_lock_shared();
+    if (backlog_is_on() && load_is_complete()) {
+        memcpy(id, backlog_id(), sizeof(id));
+        digits = num_format_u64(next, backlog_offset() + 1);
+    }
+    keyspace_unlock_shared();
+    gil_sleep();
+    return ASK(line, SLICE("PSYNC"), slice_cstr(id), slice_of(next, digits));
+}
+
+static void doom(struct replica *r, void *context)
+{
+    (void)context;
+    atomic_store(&r->doomed, true);
+}
+
+/* Our own replicas are to ask again: the history is another one now. */
+static void dismiss_replicas(void)
+{
+    replicas_each(doom, NULL);
+    feeds_wake();
+}
+
+/* "+CONTINUE" or "+CONTINUE id". */
+static bool go_on(const char *line) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct slice id = slice_cstr(line + strlen("+CONTINUE"));
+    while (id.len > 0 && id.ptr[0] == ' ') {
+        id = slice_of(id.ptr + 1, id.len - 1);
+    }
+    bool fine = false;
+    gil_wake();
+    if (!is_interrupted()) {
+        keyspace_lock_exclusive();
+        fine = true;
+        if (id.len == REPL_ID_LEN && !slice_equal(id, slice_cstr(backlog_id()))) {
+            backlog_rename(id);
+            dismiss_replicas();
+        }
+        backlog_cease();
+        keyspace_unlock_exclusive();
+    }
+    gil_sleep();
+    log_notice("The primary goes on where the link was cut");
+    return fine;
+}
+
+/* "+FULLRESYNC id offset". */
+static bool fetch_everything(const char *line)
+{
+    char id[REPL_ID_LEN + 1];
+    uint64_t offset;
+    const char *at = line + strlen("+FULLRESYNC ");
+    if (strlen(at) < REPL_ID_LEN + 2 || at[REPL_ID_LEN] != ' ' ||
+        !num_parse_u64(slice_cstr(at + REPL_ID_LEN + 1), &offset)) {
+        log_warning("The primary answers to PSYNC: %.200s", line);
+        return false;
+    }
+    memcpy(id, at, REPL_ID_LEN);
+    id[REPL_ID_LEN] = '\0';
+    log_notice("The primary sends everything: history %s at %" PRIu64, id, offset);
+    set_state(FOLLOW_SYNC);
+    dismiss_replicas();
+    return follow_receive(&follow.link, id, offset);
+}
+
+static bool shake_hands(void)
+{
+    char line[FOLLOW_LINE_BYTES];
+    set_state(FOLLOW_HANDSHAKE);
+    if (!say_ping() || !authenticate() || !introduce() || !ask_for_stream(line)) {
+        return false;
+    }
+    if (strncmp(line, "+CONTINUE", 9) == 0) {
+        return go_on(line);
+    }
+    if (strncmp(line, "+FULLRESYNC ", 12) == 0) {
+        return fetch_everything(line);
+    }
+    log_warning("The primary answers to PSYNC: %.200s", line);
+    return false;
+}
+
+/* ---- the stream ---- */
+
+static bool acknowledge(void)
+{
+    char number[NUM_I64_MAX_CHARS];
+    struct slice words[] = {SLICE("REPLCONF"), SLICE("ACK"),
+                            slice_of(number, num_format_u64(number, backlog_offset()))};
+    follow.acked_ms = replica_clock_ms();
+    return follow_send(&follow.link, 3, words);
+}
+
+/* Applies what has come. */
+static bool apply_all(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    enum apply_result result = APPLY_MORE;
+    while (result == APPLY_MORE) {
+        gil_wake();
+        result = is_interrupted() ? APPLY_BROKEN : apply_some();
+        gil_sleep();
+    }
+    return result == APPLY_IDLE;
+}
+
+static void serve_stream(void)
+{
+    struct follow_link *l = &follow.link;
+    follow.heard_ms = replica_clock_ms();
+    if (!acknowledge()) {
+        return;
+    }
+    for (;;) {
+        int got = follow_wait(l, ACK_MS / 4);
+        int64_t now_ms = replica_clock_ms();
+        if (got < 0 || now_ms - follow.heard_ms > sync_settings.timeout_s * 1000) {
+            return;
+        }
+        if (got > 0) {
+            follow.heard_ms = now_ms;
+            apply_take(slice_of(l->bytes + l->begin, l->end - l->begin));
+            l->begin = l->end;
+            if (!apply_all()) {
+                return;
+            }
+        }
+        if ((apply_asked() || now_ms - follow.acked_ms >= ACK_MS) && !acknowledge()) {
+            return;
+        }
+    }
+}
+
+/* ---- the thread ---- */
+
+/* One connection, from its beginning to its end. */
+static void run_link(void)
+{
+    struct link socket = {.timeout_ms = sync_settings.timeout_s * 1000, .stop = &follow.link_stop};
+    set_state(FOLLOW_CONNECT);
+    if (!link_connect(&socket, follow.host, follow.port, link_source_address)) {
+        log_notice("Can't connect to primary %s:%d", follow.host, follow.port);
+        return;
+    }
+    follow.link.fd = socket.context->fd;
+    follow.link.begin = follow.link.end = 0;
+    apply_reset();
+    if (shake_hands()) {
+        set_state(FOLLOW_CONNECTED);
+        log_notice("Following primary %s:%d", follow.host, follow.port);
+        serve_stream();
+    }
+    if (!is_interrupted()) {
+        log_warning("The link to primary %s:%d has ended", follow.host, follow.port);
+        set_state(FOLLOW_CONNECT);
+    }
+    link_close(&socket);
+}
+
+/* Takes note of whom we follow; false: nobody. */
+static bool learn_wish(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    gil_wake();
+    follow.link_stop = false;
+    follow.known = follow.wish;
+    bool follows = follow_settings.host != NULL;
+    snprintf(follow.host, sizeof(follow.host), "%s", follows ? follow_settings.host : "");
+    follow.port = (int)follow_settings.port;
+    gil_sleep();
+    return follows;
+}
+
+static void sleep_ms(int ms)
+{
+    struct pollfd p = {.fd = follow.wake_fd, .events = POLLIN};
+    uint64_t count;
+    if (poll(&p, 1, ms) > 0) {
+        ssize_t ignored = read(follow.wake_fd, &count, sizeof(count));
+        (void)ignored;
+    }
+}
+
+static void *run(void *argument)
+{
+    (void)argument;
+    thread_enter("follow");
+    apply_setup();
+    follow.link.interrupted = is_interrupted;
+    follow.link.wake_fd = follow.wake_fd;
+    while (!follow.stop) {
+        bool follows = learn_wish();
+        if (follows && !gate_is_loading()) {
+            run_link();
+        }
+        if (!is_interrupted()) {
+            sleep_ms(follows ? RETRY_MS : -1);
+        }
+    }
+    apply_teardown();
+    thread_leave();
+    return NULL;
+}
+
+static void wake(void)
+{
+    uint64_t one = 1;
+    ssize_t ignored = write(follow.wake_fd, &one, sizeof(one));
+    (void)ignored;
+}
+
+static void start_thread(void)
+{
+    follow.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int error = follow.wake_fd < 0 ? errno : thread_start(&follow.thread, run, NULL);
+    if (error) {
+        log_warning("Can't start the thread that follows a primary: %s", strerror(error));
+        return;
+    }
+    follow.started = true;
+}
+
+/* Whom we follow has changed. */
+static void tell_thread(void)
+{
+    follow.wish++;
+    follow.link_stop = true;
+    if (!follow.started && follow.may_start) {
+        start_thread();
+    } else if (follow.started) {
+        wake();
+    }
+}
+
+void follow_start(void)
+{
+    follow.may_start = true;
+    if (follow_settings.host) {
+        follow.is_replica = true;
+        set_state(FOLLOW_CONNECT);
+        tell_thread();
+    }
+}
+
+void follow_stop(void)
+{
+    if (follow.started) {
+        follow.stop = follow.link_stop = true;
+        wake();
+        pthread_join(follow.thread, NULL);
+        follow.started = false;
+        close(follow.wake_fd);
+    }
+    mem_free(follow_settings.host);
+    follow_settings.host = NULL;
+}
+
+/* ---- whom ---- */
+
+/* Who waits for what only a primary gives is told so. */
+static bool unblock(struct client *c, void *context)
+{
+    gil_assert_world();
+    (void)context;
+    if (c->flags & CLIENT_BLOCKED) {
+        blocked_unblock(c, true);
+    }
+    return true;
+}
+
+bool follow_set(struct slice host, int port)
+{
+    gil_assert_world();
+    if (follow_settings.host && slice_equal(host, slice_cstr(follow_settings.host)) &&
+        follow_settings.port == port) {
+        return false;
+    }
+    mem_free(follow_settings.host);
+    follow_settings.host = slice_copy(host);
+    follow_settings.port = port;
+    follow.down_ms = 0;
+    follow.is_replica = true;
+    keyspace_lock_exclusive();
+    backlog_cease();
+    keyspace_unlock_exclusive();
+    client_each(unblock, NULL);
+    dismiss_replicas();
+    set_state(FOLLOW_CONNECT);
+    tell_thread();
+    sync_wake();
+    log_notice("Follows primary %s:%d from now on", follow_settings.host, port);
+    return true;
+}
+
+bool follow_nobody(void)
+{
+    gil_assert_world();
+    if (!follow_settings.host) {
+        return false;
+    }
+    mem_free(follow_settings.host);
+    follow_settings.host = NULL;
+    follow.is_replica = false;
+    keyspace_lock_exclusive();
+    backlog_promote();
+    keyspace_unlock_exclusive();
+    load_accept();
+    dismiss_replicas();
+    set_state(FOLLOW_NOBODY);
+    tell_thread();
+    sync_wake();
+    log_notice("Is a primary from now on");
+    return true;
+}
+
+/* ---- INFO ---- */
+
+static int64_t seconds_since(int64_t then_ms)
+{
+    return then_ms ? (replica_clock_ms() - then_ms) / 1000 : -1;
+}
+
+void follow_write_info(struct buf *out)
+{
+    bool connected = follow_is_connected();
+    if (!follow.is_replica) {
+        buf_append_cstr(out, "role:master\r\n");
+        return;
+    }
+    buf_printf(out,
+               "role:slave\r\nmaster_host:%s\r\nmaster_port:%" PRId64
+               "\r\nmaster_link_status:%s\r\nmaster_last_io_seconds_ago:%" PRId64
+               "\r\nmaster_sync_in_progress:%d\r\nslave_read_repl_offset:%" PRIu64
+               "\r\nslave_repl_offset:%" PRIu64 "\r\n",
+               follow_settings.host, follow_settings.port, connected ? "up" : "down",
+               connected ? seconds_since(follow.heard_ms) : -1, follow.state == FOLLOW_SYNC,
+               backlog_offset(), backlog_offset());
+    follow_write_transfer(out);
+    if (!connected) {
+        buf_printf(out, "master_link_down_since_seconds:%" PRId64 "\r\n",
+                   seconds_since(follow.down_ms));
+    }
+    buf_printf(out, "slave_priority:%" PRId64 "\r\nslave_read_only:%d\r\nreplica_announced:%d\r\n",
+               follow_settings.priority, follow_settings.read_only, follow_settings.announced);
+}
+
+/* ---- options ---- */
+
+static bool parse_primary(const struct option *option, const struct slice *words, int count,
+                          const char **error)
+{
+    int64_t port = 0;
+    (void)option;
+    bool none =
+        (count == 1 && words[0].len == 0) ||
+        (count == 2 && slice_equal_nocase(words[0], "no") && slice_equal_nocase(words[1], "one"));
+    if (!none && (count != 2 || words[0].len == 0 || words[0].len >= HOST_MAX ||
+                  !num_parse_i64(words[1], &port) || port < 1 || port > 65535)) {
+        *error = "replicaof takes a host and a port, or `no one`";
+        return false;
+    }
+    mem_free(follow_settings.host);
+    follow_settings.host = none ? NULL : slice_copy(words[0]);
+    follow_settings.port = port;
+    return true;
+}
+
+static void format_primary(const struct option *option, struct buf *out)
+{
+    (void)option;
+    if (follow_settings.host) {
+        buf_printf(out, "%s %" PRId64, follow_settings.host, follow_settings.port);
+    }
+}
+
+const struct option follow_options[] = {
+    {.name = "replicaof",
+     .alias = "slaveof",
+     .type = OPTION_CUSTOM,
+     .flags = OPTION_IMMUTABLE | OPTION_MULTI,
+     .initial = "",
+     .parse = parse_primary,
+     .format = format_primary},
+    {.name = "masterauth",
+     .type = OPTION_STRING,
+     .flags = OPTION_SENSITIVE,
+     .target = &follow_settings.password,
+     .initial = ""},
+    {.name = "masteruser", .type = OPTION_STRING, .target = &follow_settings.user, .initial = ""},
+    {.name = "replica-read-only",
+     .alias = "slave-read-only",
+     .type = OPTION_BOOL,
+     .target = &follow_settings.read_only,
+     .initial = "yes",
+     .apply = follow_apply_option},
+    {.name = "replica-serve-stale-data",
+     .alias = "slave-serve-stale-data",
+     .type = OPTION_BOOL,
+     .target = &follow_settings.serve_stale,
+     .initial = "yes",
+     .apply = follow_apply_option},
+    {.name = "replica-priority",
+     .alias = "slave-priority",
+     .type = OPTION_INT,
+     .target = &follow_settings.priority,
+     .initial = "100",
+     .min = 0,
+     .max = INT32_MAX},
+    {.name = "replica-announced",
+     .type = OPTION_BOOL,
+     .target = &follow_settings.announced,
+     .initial = "yes"},
+    {.name = "replica-announce-ip",
+     .alias = "slave-announce-ip",
+     .type = OPTION_STRING,
+     .target = &follow_settings.announce_ip,
+     .initial = ""},
+    {.name = "replica-announce-port",
+     .alias = "slave-announce-port",
+     .type = OPTION_INT,
+     .target = &follow_settings.announce_port,
+     .initial = "0",
+     .min = 0,
+     .max = 65535},
+    {.name = NULL},
+};

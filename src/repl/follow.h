@@ -1,0 +1,42 @@
+/* Following a primary: the thread that connects to it, fetches its data set, and applies its
+ * stream.
+ *
+ *   NOBODY --follow_set--> CONNECT --socket--> HANDSHAKE --PSYNC--> SYNC --loaded--> CONNECTED
+ *                             ^                    `--+CONTINUE-------------------->   |
+ *                             `----------- the link breaks, a second later ------------'
+ *
+ * Whom we follow changes while the world stands; the thread looks before it applies anything, so
+ * that nothing of a former primary is applied after that. State: whom is world; the thread's own
+ * otherwise; what INFO shows is atomic. */
+#ifndef REPL_FOLLOW_H
+#define REPL_FOLLOW_H
+
+#include "base/buf.h"
+#include "base/option.h"
+#include "engine/gil.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Boot's end, and its reverse: follows whom the configuration names. */
+void follow_start(void);
+void follow_stop(void);
+/* From now on we follow that server, or nobody (host NULL). False: we did so already. */
+bool follow_set(struct slice host, int port) REQUIRES(gil);
+bool follow_nobody(void) REQUIRES(gil);
+
+/* Whether we follow somebody; whether the link stands and the data are the primary's. Any thread.
+ */
+bool follow_is_replica(void);
+bool follow_is_connected(void);
+/* INFO replication's lines about it, the role first. No lock. */
+void follow_write_info(struct buf *out);
+/* For ROLE: whom, and a word for how the link does. World. */
+const char *follow_host(void) REQUIRES(gil);
+int follow_port(void) REQUIRES(gil);
+const char *follow_state_word(void);
+
+/* replicaof, masterauth, replica-read-only and so on. */
+extern const struct option follow_options[];
+
+#endif

@@ -1,0 +1,40 @@
+/* An outgoing connection to another server: requests out, replies in, each step bounded in time and
+ * ended early when the server ends. Blocks the calling thread, which holds no lock. State: that of
+ * its owner, one thread. */
+#ifndef REPL_LINK_H
+#define REPL_LINK_H
+
+#include "base/compiler.h"
+#include "base/option.h"
+#include "base/slice.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct link {
+    struct redisContext *context; /* hiredis's; NULL: not connected */
+    int64_t timeout_ms;           /* of each step */
+    const _Atomic bool *stop;     /* once true every step fails soon; may be NULL */
+};
+
+/* Connects to `host` (name or address) and `port` within link->timeout_ms; from the address of
+ * bind-source-addr, `source` (NULL or "": any). False, with nothing connected, otherwise. */
+bool link_connect(struct link *l, const char *host, int port, const char *source) MUST_CHECK;
+void link_close(struct link *l);
+/* Adds a request to what is to be sent. False: no memory. */
+bool link_add(struct link *l, int argc, const struct slice *argv) MUST_CHECK;
+/* Sends everything. */
+bool link_flush(struct link *l) MUST_CHECK;
+
+/* A reply: what it is in short. */
+enum link_reply { LINK_FINE, LINK_ERROR, LINK_BROKEN };
+#define LINK_TEXT_BYTES 256
+/* The next reply; the text of an error one (cut, NUL at its end). */
+enum link_reply link_read(struct link *l, char text[LINK_TEXT_BYTES]) MUST_CHECK;
+
+/* bind-source-addr; NULL: any. World. */
+extern char *link_source_address;
+extern const struct option link_options[];
+
+#endif

@@ -1,0 +1,151 @@
+/* See repl.h: setup, INFO, options. */
+#include "repl/repl.h"
+
+#include "engine/info.h"
+#include "repl/backlog.h"
+#include "repl/follow.h"
+#include "repl/replica.h"
+#include "repl/sync.h"
+
+#include <inttypes.h>
+
+/* ---- INFO ---- */
+
+struct listing {
+    struct buf *out;
+    int count;
+    int64_t now_ms;
+};
+
+static void write_replica(struct replica *r, void *context)
+{
+    static const char *const names[] = {[REPLICA_WAIT_START] = "wait_bgsave",
+                                        [REPLICA_SYNCING] = "send_bulk",
+                                        [REPLICA_WAIT_ACK] = "send_bulk",
+                                        [REPLICA_ONLINE] = "online"};
+    struct listing *l = context;
+    enum replica_state state = atomic_load(&r->state);
+    int64_t lag_s = state == REPLICA_ONLINE ? (l->now_ms - atomic_load(&r->heard_ms)) / 1000 : 0;
+    buf_printf(l->out,
+               "slave%d:ip=%s,port=%" PRId64 ",state=%s,offset=%" PRIu64 ",lag=%" PRId64 "\r\n",
+               l->count++, r->ip, r->port, names[state], atomic_load(&r->ack_offset), lag_s);
+}
+
+static void write_info(struct buf *out)
+{
+    struct listing l = {.out = out, .now_ms = replica_clock_ms()};
+    follow_write_info(out);
+    buf_printf(out, "connected_slaves:%d\r\n", replicas_count());
+    if (sync_settings.min_replicas > 0 && sync_settings.min_replicas_max_lag_s > 0) {
+        buf_printf(out, "min_slaves_good_slaves:%d\r\n", sync_good_replicas());
+    }
+    replicas_each(write_replica, &l);
+    bool taken = keyspace_visit();
+    uint64_t kept = backlog_kept_bytes(), offset = backlog_offset();
+    int64_t second_end = backlog_second_end();
+    bool on = backlog_is_on();
+    buf_printf(out,
+               "master_failover_state:no-failover\r\nmaster_replid:%s\r\nmaster_replid2:%s\r\n"
+               "master_repl_offset:%" PRIu64 "\r\nsecond_repl_offset:%" PRId64 "\r\n"
+               "repl_backlog_active:%d\r\nrepl_backlog_size:%" PRId64 "\r\n"
+               "repl_backlog_first_byte_offset:%" PRIu64 "\r\nrepl_backlog_histlen:%" PRIu64 "\r\n",
+               backlog_id(), backlog_second_id(), offset, second_end < 0 ? -1 : second_end + 1, on,
+               backlog_size_bytes, on ? offset - kept + 1 : 0, kept);
+    keyspace_leave(taken);
+}
+
+static const struct info_section info = {
+    .name = "replication", .title = "Replication", .in_default = true, .write = write_info};
+
+/* ---- options ---- */
+
+const struct option repl_options[] = {
+    {.name = "repl-backlog-size",
+     .type = OPTION_MEMORY,
+     .target = &backlog_size_bytes,
+     .initial = "1mb",
+     .min = 16384,
+     .max = INT64_MAX / 2},
+    {.name = "repl-backlog-ttl",
+     .type = OPTION_INT,
+     .target = &sync_settings.backlog_ttl_s,
+     .initial = "3600",
+     .min = 0,
+     .max = INT32_MAX},
+    {.name = "repl-diskless-sync",
+     .type = OPTION_BOOL,
+     .target = &sync_settings.diskless,
+     .initial = "yes",
+     .apply = sync_apply},
+    {.name = "repl-diskless-sync-delay",
+     .type = OPTION_INT,
+     .target = &sync_settings.diskless_delay_s,
+     .initial = "5",
+     .min = 0,
+     .max = INT32_MAX,
+     .apply = sync_apply},
+    {.name = "repl-diskless-sync-max-replicas",
+     .type = OPTION_INT,
+     .target = &sync_settings.diskless_max_replicas,
+     .initial = "0",
+     .min = 0,
+     .max = INT32_MAX,
+     .apply = sync_apply},
+    {.name = "repl-ping-replica-period",
+     .alias = "repl-ping-slave-period",
+     .type = OPTION_INT,
+     .target = &sync_settings.ping_period_s,
+     .initial = "10",
+     .min = 1,
+     .max = INT32_MAX,
+     .apply = sync_apply},
+    {.name = "repl-timeout",
+     .type = OPTION_INT,
+     .target = &sync_settings.timeout_s,
+     .initial = "60",
+     .min = 1,
+     .max = INT32_MAX,
+     .apply = sync_apply},
+    {.name = "min-replicas-to-write",
+     .alias = "min-slaves-to-write",
+     .type = OPTION_INT,
+     .target = &sync_settings.min_replicas,
+     .initial = "0",
+     .min = 0,
+     .max = INT32_MAX,
+     .apply = sync_apply},
+    {.name = "min-replicas-max-lag",
+     .alias = "min-slaves-max-lag",
+     .type = OPTION_INT,
+     .target = &sync_settings.min_replicas_max_lag_s,
+     .initial = "10",
+     .min = 0,
+     .max = INT32_MAX,
+     .apply = sync_apply},
+    {.name = NULL},
+};
+
+/* ---- life ---- */
+
+void repl_setup(void)
+{
+    backlog_setup();
+    info_register(&info);
+}
+
+void repl_teardown(void)
+{
+    backlog_teardown();
+}
+
+void repl_start(void)
+{
+    sync_start();
+    follow_start();
+}
+
+void repl_stop(void)
+{
+    follow_stop();
+    sync_stop();
+}

@@ -1,0 +1,79 @@
+/* A replica as its primary sees it: where it stands in the stream, what it has told of itself.
+ *
+ *   GREETING --PSYNC, what it lacks is kept----------------------------------------> ONLINE
+ *      `------PSYNC, SYNC--> WAIT_START --a transfer begins--> SYNCING --all sent--> WAIT_ACK
+ * --ACK--> ONLINE
+ *                                                                 `--(length was
+ * told)-------------> ONLINE
+ *
+ * Its client is fed by its server thread (net/feed.h) from blocks that others fill: those of the
+ * transfer that it takes part in, then those of the backlog. Who may write what: `state`, `text`
+ * and the readers belong to the sync thread while WAIT_START (under the list's lock, and the
+ * keyspace lock in exclusive mode), to the client's thread in all other states; the change of state
+ * hands them over (release, acquire). Figures are atomic. The list of replicas is behind a leaf
+ * lock. */
+#ifndef REPL_REPLICA_H
+#define REPL_REPLICA_H
+
+#include "base/buf.h"
+#include "engine/call.h"
+#include "net/feed.h"
+#include "repl/chain.h"
+#include "repl/transfer.h"
+
+#include <stdatomic.h>
+
+enum replica_state {
+    REPLICA_GREETING, /* has said REPLCONF; not on the list */
+    REPLICA_WAIT_START,
+    REPLICA_SYNCING,
+    REPLICA_WAIT_ACK,
+    REPLICA_ONLINE,
+};
+
+#define REPLICA_IP_MAX 256
+
+struct replica {
+    struct feed feed; /* first */
+    struct replica *next, **link;
+    _Atomic enum replica_state state;
+    /* What it told of itself; its client's thread, before it is on the list. */
+    char ip[REPLICA_IP_MAX];
+    int64_t port;
+    bool knows_eof, knows_psync2, rdb_only;
+    bool is_old; /* came with SYNC: tells nothing back */
+    /* See above. */
+    struct buf text; /* to be sent before anything else */
+    size_t text_sent;
+    struct chain_reader transferred, stream;
+    struct transfer *transfer; /* that it takes part in, a reference */
+    const char *vector_source; /* of the vectors shown last: for the client's thread */
+    /* Anybody. */
+    _Atomic uint64_t sent_offset; /* of the stream */
+    _Atomic uint64_t got_bytes;   /* of the transfer */
+    _Atomic uint64_t ack_offset;  /* it has so many bytes of the stream */
+    _Atomic int64_t heard_ms;     /* when it last told, or took bytes of the transfer (monotonic) */
+    _Atomic bool newline_due;     /* a sign of life */
+    _Atomic bool doomed;          /* is to be closed */
+};
+
+/* The replica of a client, NULL when it is none, made by replica_greet when it is not there. The
+ * client's thread. */
+struct replica *replica_of(const struct client *c);
+struct replica *replica_greet(struct client *c);
+/* Puts it on the list. It goes on from where its reader r->stream is (ONLINE), with `line` sent
+ * first; or waits for a transfer. The client's thread. */
+void replica_go_on(struct replica *r, const char *line) REQUIRES(keyspace_lock);
+void replica_wait(struct replica *r) REQUIRES(keyspace_lock);
+/* It says that it has so much. The client's thread. */
+void replica_acknowledge(struct replica *r, uint64_t offset);
+
+/* Calls `visit` for each, oldest first, with the list's lock held: a leaf. Any thread. */
+void replicas_each(void (*visit)(struct replica *r, void *context), void *context);
+/* How many are on the list; how many of them have told that they have `offset`. Any thread. */
+int replicas_count(void);
+int replicas_with(uint64_t offset);
+/* Monotonic milliseconds. */
+int64_t replica_clock_ms(void);
+
+#endif

@@ -1,0 +1,291 @@
+/* See eval.h. The scripts are two tables in the interpreter's registry: functions by SHA1, and what
+ * their shebang lines say. */
+#include "script/eval.h"
+
+#include "base/mem.h"
+#include "engine/execute.h"
+#include "script/api.h"
+#include "script/run.h"
+#include "script/shebang.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define SHA_CHARS 40
+
+/* Their addresses are keys of the registry. */
+static const char functions_key, flags_key;
+
+static struct {
+    struct vm vm;
+    _Atomic uint64_t count;
+} cache;
+
+/* What is looked for, and made where it is missing. */
+struct wanted {
+    struct call *c;
+    char sha[SHA_CHARS];
+    struct slice script; /* ptr NULL: it must be there */
+    unsigned flags;      /* found */
+};
+
+static void push_registered(lua_State *L, const char *key)
+{
+    lua_pushlightuserdata(L, (void *)key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+/* Pushes the script's function, or nothing. */
+static bool push_cached(lua_State *L, struct wanted *w)
+{
+    push_registered(L, &functions_key);
+    lua_pushlstring(L, w->sha, SHA_CHARS);
+    lua_rawget(L, -2);
+    lua_replace(L, -2);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        return false;
+    }
+    push_registered(L, &flags_key);
+    lua_pushlstring(L, w->sha, SHA_CHARS);
+    lua_rawget(L, -2);
+    w->flags = (unsigned)lua_tointeger(L, -1);
+    lua_pop(L, 2);
+    return true;
+}
+
+static void remember(lua_State *L, const struct wanted *w)
+{
+    push_registered(L, &flags_key);
+    lua_pushlstring(L, w->sha, SHA_CHARS);
+    lua_pushinteger(L, w->flags);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+    push_registered(L, &functions_key);
+    lua_pushlstring(L, w->sha, SHA_CHARS);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+    atomic_fetch_add_explicit(&cache.count, 1, memory_order_relaxed);
+}
+
+/* ---- shebang ---- */
+
+static bool read_flags(struct call *c, struct slice list, unsigned *flags)
+{
+    while (list.len > 0) {
+        const char *comma = memchr(list.ptr, ',', list.len);
+        size_t len = comma ? (size_t)(comma - list.ptr) : list.len;
+        unsigned flag = script_flag_of(slice_of(list.ptr, len));
+        if (!flag) {
+            reply_errorf(c->reply, "ERR Unexpected flag in script shebang: %.*s",
+                         len < 128 ? (int)len : 128, list.ptr);
+            return false;
+        }
+        *flags |= flag;
+        len += comma != NULL;
+        list = slice_of(list.ptr + len, list.len - len);
+    }
+    return true;
+}
+
+static int shown(struct slice word)
+{
+    return word.len < 128 ? (int)word.len : 128;
+}
+
+static bool read_words(struct call *c, const struct shebang *s, unsigned *flags)
+{
+    if (!slice_equal(s->engine, SLICE("lua"))) {
+        reply_errorf(c->reply, "ERR Unexpected engine in script shebang: #!%.*s", shown(s->engine),
+                     s->engine.ptr);
+        return false;
+    }
+    for (int i = 1; i < s->count; i++) {
+        struct slice list;
+        if (!shebang_word_is(s->words[i], "flags=", &list)) {
+            reply_errorf(c->reply, "ERR Unknown lua shebang option: %.*s", shown(s->words[i]),
+                         s->words[i].ptr);
+            return false;
+        }
+        if (!read_flags(c, list, flags)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The flags and the code of w->script; false with the error replied. */
+static bool read_shebang(struct wanted *w, struct slice *code)
+{
+    struct shebang s;
+    bool valid = shebang_parse(w->script, &s);
+    w->flags = valid && s.engine.ptr ? 0 : SCRIPT_UNDECLARED;
+    *code = s.code;
+    if (!valid) {
+        reply_error(w->c->reply, "ERR Invalid script shebang");
+    } else if (s.engine.ptr) {
+        valid = read_words(w->c, &s, &w->flags);
+    }
+    shebang_deinit(&s);
+    return valid;
+}
+
+/* ---- finding and making ---- */
+
+static bool compile(lua_State *L, struct wanted *w)
+{
+    struct slice code;
+    if (!read_shebang(w, &code)) {
+        return false;
+    }
+    if (vm_load(L, code, "@user_script") != 0) {
+        reply_errorf(w->c->reply, "ERR Error compiling script (new function): %s",
+                     lua_tostring(L, -1));
+        lua_pop(L, 1);
+        return false;
+    }
+    remember(L, w);
+    return true;
+}
+
+/* Pushes the function; or replies why there is none. */
+static bool push_script(lua_State *L, struct wanted *w)
+{
+    if (push_cached(L, w)) {
+        return true;
+    }
+    if (w->script.ptr) {
+        return compile(L, w);
+    }
+    reply_error(w->c->reply, "NOSCRIPT No matching script. Please use EVAL.");
+    return false;
+}
+
+/* A SHA1 in any case; false when it cannot be one. */
+static bool read_sha(struct slice text, char sha[SHA_CHARS])
+{
+    if (text.len != SHA_CHARS) {
+        return false;
+    }
+    for (int i = 0; i < SHA_CHARS; i++) {
+        char c = text.ptr[i];
+        sha[i] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+    }
+    return true;
+}
+
+/* ---- verbs ---- */
+
+struct eval {
+    struct script_run run;
+    struct wanted wanted;
+};
+
+static bool push_function(lua_State *L, struct script_run *run)
+{
+    struct eval *e = (struct eval *)run;
+    if (!push_script(L, &e->wanted)) {
+        return false;
+    }
+    run->flags = e->wanted.flags;
+    return run_is_allowed(run);
+}
+
+void eval_run(struct call *c, bool by_sha, bool read_only)
+{
+    struct eval e = {.run = {.c = c, .command_is_ro = read_only, .push_function = push_function},
+                     .wanted = {.c = c}};
+    if (by_sha && !read_sha(c->argv[1], e.wanted.sha)) {
+        reply_error(c->reply, "NOSCRIPT No matching script. Please use EVAL.");
+        return;
+    }
+    if (!run_parse_keys(&e.run)) {
+        return;
+    }
+    if (!by_sha) {
+        e.wanted.script = c->argv[1];
+        api_sha1_hex(c->argv[1].ptr, c->argv[1].len, e.wanted.sha);
+    }
+    e.run.name = slice_of(e.wanted.sha, SHA_CHARS);
+    call_observe(c);
+    run_execute(&cache.vm, &e.run);
+}
+
+/* Called protected. */
+static int load_script(lua_State *L)
+{
+    struct wanted *w = lua_touserdata(L, 1);
+    if (push_script(L, w)) {
+        reply_bulk(w->c->reply, slice_of(w->sha, SHA_CHARS));
+    }
+    return 0;
+}
+
+void eval_load(struct call *c, struct slice script)
+{
+    lua_State *L = cache.vm.L;
+    struct wanted w = {.c = c, .script = script};
+    struct reply_mark before = reply_mark(c->reply);
+    api_sha1_hex(script.ptr, script.len, w.sha);
+    if (lua_cpcall(L, load_script, &w) != 0) {
+        reply_rewind(c->reply, before);
+        run_reply_error(L, c, NULL);
+    }
+    lua_settop(L, 0);
+}
+
+/* Called protected. */
+static int look_up(lua_State *L)
+{
+    struct wanted *w = lua_touserdata(L, 1);
+    w->flags = push_cached(L, w);
+    return 0;
+}
+
+bool eval_exists(struct slice sha)
+{
+    lua_State *L = cache.vm.L;
+    struct wanted w = {.flags = 0};
+    if (!read_sha(sha, w.sha)) {
+        return false;
+    }
+    bool found = lua_cpcall(L, look_up, &w) == 0;
+    lua_settop(L, 0);
+    return found && w.flags;
+}
+
+static void extend(lua_State *L)
+{
+    static const char *const keys[] = {&functions_key, &flags_key};
+    for (int i = 0; i < 2; i++) {
+        lua_pushlightuserdata(L, (void *)keys[i]);
+        lua_newtable(L);
+        lua_rawset(L, LUA_REGISTRYINDEX);
+    }
+    api_install(L);
+}
+
+void eval_setup(void)
+{
+    vm_init(&cache.vm, extend);
+}
+
+void eval_teardown(void)
+{
+    vm_deinit(&cache.vm);
+    atomic_store(&cache.count, 0);
+}
+
+void eval_flush(void)
+{
+    assert(!run_current());
+    eval_teardown();
+    eval_setup();
+}
+
+void eval_add_figures(struct script_figures *figures)
+{
+    figures->vm_eval_bytes = vm_bytes(&cache.vm);
+    figures->scripts = atomic_load_explicit(&cache.count, memory_order_relaxed);
+}

@@ -1,0 +1,27 @@
+/* See script.h. */
+#include "script/script.h"
+
+#include "script/eval.h"
+#include "script/functions.h"
+#include "script/run.h"
+
+void script_setup(void)
+{
+    eval_setup();
+    functions_setup();
+}
+
+void script_teardown(void)
+{
+    functions_teardown();
+    eval_teardown();
+    run_teardown();
+}
+
+struct script_figures script_figures(void)
+{
+    struct script_figures figures = {0};
+    eval_add_figures(&figures);
+    functions_add_figures(&figures);
+    return figures;
+}

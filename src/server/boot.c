@@ -1,0 +1,354 @@
+/* See boot.h. The only file that knows every folder. */
+#include "server/boot.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "base/version.h"
+#include "commands/commands.h"
+#include "engine/acl.h"
+#include "engine/acl_log.h"
+#include "engine/auth.h"
+#include "engine/busy.h"
+#include "engine/cmdstats.h"
+#include "engine/config.h"
+#include "engine/cron.h"
+#include "engine/gil.h"
+#include "engine/latency.h"
+#include "engine/memory_limit.h"
+#include "engine/parked.h"
+#include "engine/propagate.h"
+#include "engine/shutdown.h"
+#include "engine/slowlog.h"
+#include "engine/snapshot.h"
+#include "keyspace/access.h"
+#include "keyspace/db.h"
+#include "keyspace/event.h"
+#include "keyspace/evict.h"
+#include "keyspace/expire.h"
+#include "keyspace/reclaim.h"
+#include "keyspace/changes.h"
+#include "keyspace/watching.h"
+#include "net/listener.h"
+#include "net/net.h"
+#include "persist/aof.h"
+#include "net/tls_settings.h"
+#include "persist/load.h"
+#include "persist/persist.h"
+#include "persist/save.h"
+#include "repl/link.h"
+#include "repl/migrate.h"
+#include "repl/follow.h"
+#include "repl/repl.h"
+#include "resp/limits.h"
+#include "script/script.h"
+#include "server/loop.h"
+#include "server/options.h"
+#include "server/sections.h"
+#include "server/signal_options.h"
+#include "server/supervise.h"
+#include "server/system_check.h"
+#include "value/hash.h"
+#include "value/set.h"
+#include "value/zset.h"
+#include "value/list.h"
+#include "value/stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct option *const option_tables[] = {
+    net_options,      server_options,      resp_options,
+    auth_options,     event_options,       acl_rule_options,
+    acl_file_options, acl_log_options,     expire_options,
+    access_options,   reclaim_options,     slowlog_options,
+    latency_options,  cmdstats_options,    config_protect_options,
+    hash_options,     hyperloglog_options, list_options,
+    set_options,      zset_options,        stream_options,
+    sort_options,     save_options,        load_options,
+    aof_options,      evict_options,       link_options,
+    tls_options,      signal_options,      busy_options,
+    repl_options,     follow_options,
+};
+
+static const struct command_row *const command_tables[] = {
+    string_commands,
+    string_set_commands,
+    string_number_commands,
+    string_lcs_commands,
+    bit_commands,
+    bit_field_commands,
+    hyperloglog_commands,
+    geo_commands,
+    geo_search_commands,
+    set_commands,
+    set_random_commands,
+    set_algebra_commands,
+    zset_commands,
+    zset_range_commands,
+    zset_pop_commands,
+    zset_algebra_commands,
+    list_commands,
+    list_index_commands,
+    key_commands,
+    key_expire_commands,
+    key_scan_commands,
+    key_object_commands,
+    hash_commands,
+    hash_walk_commands,
+    hash_expire_commands,
+    member_expire_commands,
+    transaction_commands,
+    connection_commands,
+    client_commands,
+    introspection_commands,
+    config_commands,
+    server_commands,
+    memory_commands,
+    latency_commands,
+    slowlog_commands,
+    debug_commands,
+    module_commands,
+    cluster_commands,
+    list_blocking_commands,
+    zset_blocking_commands,
+    stream_commands,
+    stream_read_commands,
+    stream_info_commands,
+    stream_group_commands,
+    stream_group_read_commands,
+    stream_claim_commands,
+    stream_pending_commands,
+    sort_commands,
+    nested_commands,
+    pubsub_commands,
+    dump_commands,
+    save_commands,
+    aof_commands,
+    migrate_commands,
+    acl_commands,
+    repl_commands,
+    script_commands,
+    function_commands,
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+void boot_prepare(void)
+{
+    clock_setup();
+    log_setup();
+    hash_setup();
+    shutdown_setup();
+    for (size_t i = 0; i < COUNT_OF(option_tables); i++) {
+        config_register(option_tables[i]);
+    }
+    for (size_t i = 0; i < COUNT_OF(command_tables); i++) {
+        command_register(command_tables[i]);
+    }
+}
+
+/* Keeps the log's stamps right over a change of summer time. */
+static void refresh_log_clock(int64_t wall_ms)
+{
+    (void)wall_ms;
+    log_setup();
+}
+
+static const struct cron_job log_job = {
+    .name = "log", .period_ms = 60 * 1000, .run = refresh_log_clock};
+
+static const struct cron_job growth_job = {
+    .name = "growth", .period_ms = 1000, .run = db_prepare_growth};
+
+static const struct cron_job retired_job = {
+    .name = "retired", .period_ms = 1, .run = reclaim_retired};
+
+static bool start_log(void)
+{
+    log_set_level((enum log_level)server_settings.loglevel);
+    log_set_syslog(server_settings.syslog_enabled, server_settings.syslog_ident,
+                   server_settings.syslog_facility);
+    if (!log_set_file(server_settings.logfile)) {
+        fprintf(stderr, "Can't open the log file %s: %s\n", server_settings.logfile,
+                strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void greet(void)
+{
+    log_notice("keydb-server %s starts with %lld server threads, pid %d", KEYDB_VERSION,
+               (long long)net_settings.server_threads, (int)getpid());
+    if (config_file_path()[0]) {
+        log_notice("Configuration: %s", config_file_path());
+    } else {
+        log_notice("No configuration file given: the built-in defaults hold");
+    }
+}
+
+static void setup(void)
+{
+    thread_enter("main");
+    if (server_settings.disable_thp) {
+        system_check_disable_thp();
+    }
+    system_check_warn(net_settings.tcp_backlog);
+    access_setup();
+    memory_limit_setup();
+    sort_setup();
+    cmdstats_setup();
+    db_setup((int)server_settings.databases);
+    parked_setup();
+    propagate_setup();
+    watching_setup();
+    changes_setup();
+    reclaim_set_peekers(&gil);
+    reclaim_setup();
+    sections_setup();
+    cron_register(&log_job);
+    cron_register(&growth_job);
+    cron_register(&retired_job);
+    save_setup();
+    aof_setup();
+    repl_setup();
+    script_setup();
+    net_setup();
+}
+
+static void teardown(void)
+{
+    aof_teardown();
+    script_teardown();
+    save_teardown();
+    reclaim_teardown();
+    parked_teardown();
+    repl_teardown();
+    propagate_teardown();
+    watching_teardown();
+    db_teardown();
+    cmdstats_teardown();
+    sort_teardown();
+    acl_teardown();
+    command_teardown();
+    supervise_remove_pidfile();
+    thread_leave();
+}
+
+/* Serves until somebody wants the end and nothing is against it; the flags he gave. */
+static unsigned serve_until_end(struct event_base *base)
+{
+    for (;;) {
+        unsigned flags = loop_run(base);
+        gil_wake();
+        gil_stop_world();
+        bool ends = (flags & SHUTDOWN_READY) || snapshot_ops()->before_exit(flags);
+        gil_resume_world();
+        gil_sleep();
+        if (ends) {
+            return flags;
+        }
+        shutdown_withdraw();
+    }
+}
+
+/* ---- loading the data set ---- */
+
+/* The systemd unit's start-up limit begins anew with each word of progress. */
+#define START_EXTENSION_US (60ULL * 1000 * 1000)
+
+static _Atomic bool load_failed;
+
+/* Main thread: everything is there. */
+static void announce_ready(void)
+{
+    sections_started();
+    log_notice("Ready to accept connections on port %d", listener_port());
+    supervise_ready();
+}
+
+static void on_load_progress(unsigned percent)
+{
+    supervise_status("Loading the data set: %u %%", percent);
+    supervise_extend_timeout_us(START_EXTENSION_US);
+}
+
+static void on_load_ended(bool fine)
+{
+    if (fine) {
+        loop_post(announce_ready);
+    } else {
+        load_failed = true;
+        shutdown_request(SHUTDOWN_NOSAVE | SHUTDOWN_READY);
+    }
+}
+
+static const struct load_listener load_listener = {.progress = on_load_progress,
+                                                   .ended = on_load_ended};
+
+/* Loads what there is, and listens. False (logged) when one of them cannot be. */
+static bool start(struct event_base *base)
+{
+    enum load_begun begun = load_begin(&load_listener);
+    if (begun == LOAD_BEGUN_BAD || !net_start(base)) {
+        return false;
+    }
+    repl_start();
+    if (begun == LOAD_BEGUN_DONE) {
+        announce_ready();
+    } else {
+        on_load_progress(0);
+        log_notice("Loading the data set while listening on port %d", listener_port());
+    }
+    return true;
+}
+
+static int serve(void)
+{
+    struct event_base *base = loop_create();
+    bool started = start(base);
+    unsigned flags = SHUTDOWN_NOSAVE;
+    if (started) {
+        flags = serve_until_end(base);
+        supervise_stopping();
+    }
+    bool failed = !started || load_failed;
+    load_stop();
+    repl_stop();
+    net_stop();
+    migrate_teardown();
+    if (!failed) {
+        save_at_exit(flags);
+    }
+    loop_destroy(base);
+    return failed ? 1 : 0;
+}
+
+int boot_run(void)
+{
+    if (server_settings.daemonize) {
+        supervise_daemonize();
+    }
+    if (!start_log()) {
+        return 1;
+    }
+    greet();
+    if (!acl_load_at_start()) {
+        return 1;
+    }
+    supervise_setup(server_settings.supervised);
+    supervise_write_pidfile(server_settings.pidfile);
+    setup();
+    int status = serve();
+    teardown();
+    log_notice(status ? "The server could not start" : "Bye");
+    server_options_teardown();
+    net_settings_teardown();
+    tls_settings_teardown();
+    config_teardown();
+    return status;
+}

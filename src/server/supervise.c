@@ -1,0 +1,117 @@
+/* See supervise.h. */
+#include "server/supervise.h"
+
+#include "base/log.h"
+#include "server/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+static struct {
+    bool notify; /* systemd listens */
+    char pidfile[4096];
+} state;
+
+void supervise_daemonize(void)
+{
+    pid_t child = fork();
+    if (child < 0) {
+        fprintf(stderr, "Can't go to the background: %s\n", strerror(errno));
+        exit(1);
+    }
+    if (child > 0) {
+        _exit(0);
+    }
+    setsid();
+    int null = open("/dev/null", O_RDWR);
+    if (null >= 0) {
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        if (null > STDERR_FILENO) {
+            close(null);
+        }
+    }
+}
+
+void supervise_write_pidfile(const char *path)
+{
+    if (!path[0]) {
+        return;
+    }
+    FILE *file = fopen(path, "we");
+    if (!file) {
+        log_warning("Can't write the pid file %s: %s", path, strerror(errno));
+        return;
+    }
+    fprintf(file, "%d\n", (int)getpid());
+    fclose(file);
+    snprintf(state.pidfile, sizeof(state.pidfile), "%s", path);
+}
+
+void supervise_remove_pidfile(void)
+{
+    if (state.pidfile[0]) {
+        unlink(state.pidfile);
+        state.pidfile[0] = '\0';
+    }
+}
+
+void supervise_setup(int supervised)
+{
+    bool listens = getenv("NOTIFY_SOCKET") != NULL;
+    if (supervised == SUPERVISED_UPSTART) {
+        if (getenv("UPSTART_JOB")) {
+            raise(SIGSTOP);
+        } else {
+            log_warning("supervised is upstart, but UPSTART_JOB is not set: going on unsupervised");
+        }
+    } else if (supervised == SUPERVISED_SYSTEMD && !listens) {
+        log_warning("supervised is systemd, but NOTIFY_SOCKET is not set: going on unsupervised");
+    }
+    state.notify = listens && (supervised == SUPERVISED_SYSTEMD || supervised == SUPERVISED_AUTO);
+}
+
+void supervise_ready(void)
+{
+    if (state.notify) {
+        sd_notify(0, "READY=1\nSTATUS=Ready to accept connections\n");
+    }
+}
+
+void supervise_status(const char *format, ...)
+{
+    char text[256], line[272];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (state.notify) {
+        snprintf(line, sizeof(line), "STATUS=%s\n", text);
+        sd_notify(0, line);
+    }
+}
+
+void supervise_stopping(void)
+{
+    if (state.notify) {
+        sd_notify(0, "STOPPING=1\nSTATUS=Closing\n");
+    }
+}
+
+void supervise_extend_timeout_us(unsigned long long more_us)
+{
+    char line[64];
+    if (state.notify) {
+        snprintf(line, sizeof(line), "EXTEND_TIMEOUT_USEC=%llu\n", more_us);
+        sd_notify(0, line);
+    }
+}

@@ -1,0 +1,209 @@
+"""Fixtures: servers that are started, watched and stopped, and clients that are always closed.
+
+server        a server shared by all tests of one thread count; empty and as configured at the
+              start of each test; the test fails when the server died or reported an error
+make_server   private servers with options of the test's own
+connect       clients of `server`
+client        one RESP2 client of `server`
+oracle        Debian's redis-server, shared, empty at the start of each test
+
+Environment: KEYDB_SERVER (program under test), KEYDB_TEST_THREADS (thread counts, default "1,4"),
+KEYDB_TEST_TIME_FACTOR (lib/bounds.py), KEYDB_TEST_SEED (lib/seeds.py).
+"""
+
+import os
+
+import pytest
+
+from lib.resp import Connection, Error
+from lib.server import ORACLE, Server, is_redis, server_path
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--slow"):
+        return
+    skip = pytest.mark.skip(reason="slow: run with --slow")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
+
+
+def pytest_collection_finish(session):
+    if any("threads" in item.fixturenames for item in session.items):
+        if not os.access(server_path(), os.X_OK):
+            pytest.exit("no program to test at %s (KEYDB_SERVER, or run make)" % server_path(), 2)
+
+
+def thread_counts():
+    if is_redis(server_path()):
+        return [1]
+    return [int(n) for n in os.environ.get("KEYDB_TEST_THREADS", "1,4").split(",")]
+
+
+def pytest_generate_tests(metafunc):
+    if "threads" not in metafunc.fixturenames:
+        return
+    counts = thread_counts()
+    if metafunc.definition.get_closest_marker("any_threads"):
+        counts = counts[-1:]
+    metafunc.parametrize("threads", counts, ids=["%dthr" % n for n in counts], scope="session")
+
+
+class Shared:
+    """One server kept for many tests, put back to its first state after each."""
+
+    def __init__(self, path, threads):
+        self.path = path
+        self.threads = threads
+        self.server = None
+        self.config = {}
+
+    def _configuration(self, client):
+        flat = client.call("CONFIG", "GET", "*")
+        return dict(zip(flat[0::2], flat[1::2]))
+
+    def take(self):
+        if self.server is None:
+            self.server = Server(self.path, self.threads, {"unixsocket": "s.sock"})
+            self.server.expected_files.add("s.sock")
+            self.server.start()
+            with self.server.connect() as client:
+                self.config = self._configuration(client)
+        with self.server.connect() as client:
+            client.ok("FLUSHALL")
+            client.ok("FUNCTION", "FLUSH")
+        return self.server
+
+    def give_back(self):
+        problems = self.server.problems()
+        if not problems:
+            problems = self._tidy()
+        if problems:
+            self.drop()
+            pytest.fail("the server: " + problems, pytrace=False)
+
+    def _tidy(self):
+        try:
+            with self.server.connect() as client:
+                client.call("CLIENT", "UNPAUSE")
+                client.call("DEBUG", "SET-ACTIVE-EXPIRE", "1")
+                for name, value in self._configuration(client).items():
+                    if self.config.get(name) != value:
+                        client.call("CONFIG", "SET", name, self.config[name])
+        except Exception as trouble:  # whatever it is, the test that caused it must show it
+            return "does not answer after the test: %r" % trouble
+        return ""
+
+    def drop(self):
+        self.server.kill()
+        self.server.remove()
+        self.server = None
+
+    def end(self):
+        if self.server is None:
+            return
+        self.server.stop()
+        problems = self.server.problems()
+        self.server.remove()
+        self.server = None
+        assert not problems, "the shared server at its end: " + problems
+
+
+@pytest.fixture(scope="session")
+def shared_server(threads):
+    shared = Shared(server_path(), threads)
+    yield shared
+    shared.end()
+
+
+@pytest.fixture(scope="session")
+def shared_oracle():
+    shared = Shared(ORACLE, 1)
+    yield shared
+    shared.end()
+
+
+@pytest.fixture
+def server(shared_server):
+    yield shared_server.take()
+    shared_server.give_back()
+
+
+@pytest.fixture
+def oracle(shared_oracle):
+    yield shared_oracle.take()
+    shared_oracle.give_back()
+
+
+@pytest.fixture
+def make_server(threads):
+    """make_server(options={...}, config=..., files={...}): a private server, started.  files
+    names what it may leave in its directory."""
+    servers = []
+
+    def make(options=None, config=None, password=None, files=(), path=None, start=True):
+        server = Server(path, threads, options, config, password)
+        server.expected_files |= set(files)
+        if "unixsocket" in server.options:
+            server.expected_files.add(server.options["unixsocket"])
+        servers.append(server)
+        return server.start() if start else server
+
+    yield make
+    problems = []
+    for server in servers:
+        server.stop()
+        problems.append(server.problems())
+        server.remove()
+    if any(problems):
+        pytest.fail("the server: " + "\n".join(filter(None, problems)), pytrace=False)
+
+
+@pytest.fixture
+def connect(server):
+    """connect(proto=2, to=server): a client, closed at the end of the test."""
+    clients = []
+
+    def make(proto=2, to=None, unix=False):
+        if unix:
+            client = Connection((to or server).unix_address())
+            if proto == 3:
+                client.hello(3)
+        else:
+            client = (to or server).connect(proto)
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def client(connect):
+    return connect()
+
+
+@pytest.fixture
+def ours_only():
+    """For what we promise and Redis, standing in for our server, does not keep."""
+    if is_redis(server_path()):
+        pytest.skip("a promise of ours, not of Redis")
+
+
+@pytest.fixture
+def needs(server):
+    """needs("RPUSH"): skip the test while the server has no such command."""
+
+    def check(*commands):
+        with server.connect() as c:
+            for command in commands:
+                if isinstance(c.call("COMMAND", "INFO", command), Error) or \
+                        c.call("COMMAND", "INFO", command)[0] is None:
+                    pytest.skip("the server has no %s yet" % command)
+
+    return check

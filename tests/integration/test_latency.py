@@ -1,0 +1,111 @@
+"""LATENCY: events over the threshold, the histogram, percentiles in INFO."""
+
+import time
+
+from lib.server import parse_info
+
+
+def make_event(client):
+    client.ok("CONFIG", "SET", "latency-monitor-threshold", "10")
+    client.call("LATENCY", "RESET")
+    client.ok("DEBUG", "SLEEP", "0.03")
+
+
+def test_latest_and_history(client):
+    make_event(client)
+    events = {e[0]: e for e in client.call("LATENCY", "LATEST")}
+    name, when, latest, highest = events[b"command"]
+    assert abs(when - time.time()) < 30 and latest >= 30 and highest >= latest
+    history = client.call("LATENCY", "HISTORY", "command")
+    assert [when, latest] in history
+    assert client.call("LATENCY", "HISTORY", "nothing") == []
+
+
+def test_reset(client):
+    make_event(client)
+    assert client.call("LATENCY", "RESET", "nothing") == 0
+    assert client.call("LATENCY", "RESET", "command") == 1
+    assert client.call("LATENCY", "HISTORY", "command") == []
+    make_event(client)
+    assert client.call("LATENCY", "RESET") >= 1
+    assert client.call("LATENCY", "LATEST") == []
+
+
+def test_nothing_below_the_threshold_and_nothing_at_zero(client):
+    client.ok("CONFIG", "SET", "latency-monitor-threshold", "0")
+    client.call("LATENCY", "RESET")
+    client.ok("DEBUG", "SLEEP", "0.03")
+    assert client.call("LATENCY", "LATEST") == []
+
+
+def test_graph_and_doctor(client):
+    make_event(client)
+    assert client.call("LATENCY", "GRAPH", "command").startswith(b"command - high ")
+    assert client.error("LATENCY", "GRAPH", "nothing") == \
+        b"ERR No samples available for event 'nothing'"
+    assert len(client.call("LATENCY", "DOCTOR")) > 50
+
+
+def test_histogram(connect, threads):
+    client = connect(3)
+    client.ok("CONFIG", "RESETSTAT")
+    for number in range(4 * threads):
+        other = connect()
+        other.pipeline([["SET", "k", number]] * 25 + [["GET", "k"]] * 10)
+    histogram = client.call("LATENCY", "HISTOGRAM", "set", "get", "nothing").as_dict()
+    assert set(histogram) == {b"set", b"get"}
+    entry = histogram[b"set"].as_dict()
+    assert entry[b"calls"] == 100 * threads
+    buckets = entry[b"histogram_usec"]
+    bounds, counts = [b for b, _ in buckets], [n for _, n in buckets]
+    assert bounds == sorted(bounds) and counts == sorted(counts)
+    assert counts[-1] == 100 * threads
+    assert b"get" in client.call("LATENCY", "HISTOGRAM").as_dict()
+
+
+def test_histogram_in_resp2(client):
+    client.ok("CONFIG", "RESETSTAT")
+    client.ok("SET", "k", "v")
+    name, entry = client.call("LATENCY", "HISTOGRAM", "set")
+    assert name == b"set" and entry[0] == b"calls" and entry[1] == 1
+    assert entry[2] == b"histogram_usec" and entry[3][1] == 1
+
+
+def test_command_statistics_are_summed_over_the_threads(client, connect, threads):
+    client.ok("CONFIG", "RESETSTAT")
+    for _ in range(4 * threads):
+        other = connect()
+        other.pipeline([["INCR", "n"]] * 10 + [["GET"]] + [["INCRBY", "n", "x"]])
+    info = parse_info(client.call("INFO", "everything"))
+    incr = dict(p.split("=") for p in info["cmdstat_incr"].split(","))
+    assert incr["calls"] == str(40 * threads)
+    assert incr["rejected_calls"] == "0" and incr["failed_calls"] == "0"
+    assert "rejected_calls=%d" % (4 * threads) in info["cmdstat_get"]
+    assert "failed_calls=%d" % (4 * threads) in info["cmdstat_incrby"]
+    assert info["errorstat_ERR"] == "count=%d" % (8 * threads)
+    assert set(p.split("=")[0] for p in info["latency_percentiles_usec_incr"].split(",")) == \
+        {"p50", "p99", "p99.9"}
+    assert int(info["total_commands_processed"]) >= 40 * threads
+
+
+def test_resetstat(client):
+    client.pipeline([["GET", "missing"]] * 10 + [["NOPE"]])
+    info = parse_info(client.call("INFO", "everything"))
+    assert int(info["keyspace_misses"]) >= 10
+    client.ok("CONFIG", "RESETSTAT")
+    info = parse_info(client.call("INFO", "everything"))
+    assert info["keyspace_misses"] == "0" and "cmdstat_get" not in info
+    assert "errorstat_ERR" not in info and info["total_error_replies"] == "0"
+
+
+def test_hits_and_misses(client, connect, threads):
+    client.ok("CONFIG", "RESETSTAT")
+    client.ok("SET", "k", "v")
+    for _ in range(2 * threads):
+        other = connect()
+        other.pipeline([["GET", "k"]] * 3 + [["GET", "missing"]] * 2)
+        other.call("MGET", "k", "missing")
+        other.call("EXISTS", "k", "missing")
+    info = parse_info(client.call("INFO", "stats"))
+    assert info["keyspace_hits"] == str(10 * threads)
+    assert info["keyspace_misses"] == str(8 * threads)

@@ -1,0 +1,249 @@
+"""Our server as a replica: of Debian's redis-server, of our own, in chains, and promoted."""
+
+import pytest
+
+from lib.bounds import eventually
+from lib.replication import Load, check_equal, in_step, replication
+from lib.resp import Error
+from lib.seeds import generator
+from lib.server import ORACLE, Server
+
+NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
+
+
+@pytest.fixture
+def redis():
+    """redis(options): a redis-server."""
+    servers = []
+
+    def make(**options):
+        server = Server(ORACLE, 1, dict({"save": ""}, **options))
+        server.expected_files.add("dump.rdb")
+        servers.append(server)
+        return server.start()
+    yield make
+    for server in servers:
+        server.stop()
+    problems = [server.problems() for server in servers]
+    for server in servers:
+        server.remove()
+    assert not any(problems), problems
+
+
+def follow(replica, primary):
+    with replica.connect() as c:
+        c.ok("REPLICAOF", "127.0.0.1", primary.port)
+
+
+def is_up(replica):
+    return replication(replica).get("master_link_status") == "up"
+
+
+def cut(primary):
+    with primary.connect() as c:
+        return c.call("CLIENT", "KILL", "TYPE", "replica")
+
+
+def load_and_cut(primary, replica, seed, cuts=4):
+    with Load(primary, [generator(seed, n) for n in range(3)]) as load:
+        follow(replica, primary)
+        eventually(lambda: is_up(replica), "link", 30)
+        for _ in range(cuts):
+            begun = load.commands
+            eventually(lambda at=begun: load.commands > at + 300 or load.errors, "load", 30)
+            eventually(lambda: cut(primary) > 0 or load.errors, "cut", 30)
+            cuts_seen = int(primary.info("stats")["sync_partial_ok"])
+            eventually(lambda at=cuts_seen: int(primary.info("stats")["sync_partial_ok"]) > at,
+                       "goes on", 30)
+            eventually(lambda: is_up(replica), "link", 30)
+        eventually(lambda: load.commands > 3000 or load.errors, "load", 60)
+
+
+@pytest.mark.parametrize("diskless", ["yes", "no"])
+def test_follows_redis(make_server, redis, diskless):
+    primary = redis(**{"repl-diskless-sync": diskless, "repl-diskless-sync-delay": "0",
+                       "repl-backlog-size": "64mb", "repl-ping-replica-period": "1"})
+    replica = make_server()
+    load_and_cut(primary, replica, 2)
+    check_equal(primary, replica)
+    stats = primary.info("stats")
+    assert stats["sync_full"] == "1" and int(stats["sync_partial_ok"]) >= 4
+
+
+def test_follows_ours(make_server):
+    primary = make_server(dict(NOW, **{"repl-backlog-size": "64mb"}))
+    replica = make_server()
+    load_and_cut(primary, replica, 3)
+    check_equal(primary, replica)
+    assert primary.info("stats")["sync_full"] == "1"
+
+
+def test_chain(make_server, redis):
+    """A primary, a replica of ours, behind that one of ours and a redis-server: one stream."""
+    primary, middle = make_server(dict(NOW, **{"repl-backlog-size": "64mb"})), make_server(NOW)
+    last, foreign = make_server(), redis()
+    follow(middle, primary)
+    eventually(lambda: is_up(middle), "link", 30)
+    with Load(primary, [generator(4, n) for n in range(2)]) as load:
+        follow(last, middle)
+        follow(foreign, middle)
+        eventually(lambda: is_up(last) and is_up(foreign), "links", 30)
+        begun = load.commands
+        eventually(lambda: load.commands > begun + 1000 or load.errors, "load", 30)
+        cut(middle)
+        cut(primary)
+        begun = load.commands
+        eventually(lambda: load.commands > begun + 1000 or load.errors, "load", 30)
+        eventually(lambda: is_up(last) and is_up(foreign), "links", 30)
+    check_equal(primary, middle, last, foreign)
+    facts = [replication(s) for s in (primary, middle, last, foreign)]
+    assert len({about["master_replid"] for about in facts}) == 1
+
+
+def test_promotion(make_server):
+    """The other replica goes on with the new primary where it was; so does the old primary."""
+    primary, first, second = make_server(NOW), make_server(NOW), make_server(NOW)
+    with primary.connect() as c:
+        for replica in (first, second):
+            follow(replica, primary)
+            eventually(lambda r=replica: is_up(r), "link", 30)
+        for i in range(100):
+            c.ok("SET", "k%d" % i, i)
+        eventually(lambda: in_step(primary, first, second), "in step", 30)
+        identity = replication(primary)["master_replid"]
+        with first.connect() as f:
+            f.ok("REPLICAOF", "NO", "ONE")
+            about = replication(first)
+            assert about["role"] == "master" and about["master_replid2"] == identity
+            follow(second, first)
+            follow(primary, first)
+            eventually(lambda: is_up(second) and is_up(primary), "links", 30)
+            f.ok("SELECT", 2)
+            f.ok("SET", "after", "promotion")
+        check_equal(first, second, primary)
+        assert first.info("stats")["sync_full"] == "0"
+        assert int(first.info("stats")["sync_partial_ok"]) >= 2
+
+
+def test_what_a_replica_says(make_server):
+    primary = make_server(NOW)
+    replica = make_server({"replicaof": ["127.0.0.1", str(primary.port)], "replica-priority": "7",
+                           "replica-announce-ip": "replica.example"})
+    eventually(lambda: is_up(replica), "link", 30)
+    with primary.connect() as p, replica.connect() as r:
+        p.ok("SET", "a", "1")
+        assert p.call("WAIT", 1, 0) == 1
+        assert r.call("GET", "a") == b"1"
+        assert r.call("SET", "a", "2") == b"READONLY You can't write against a read only replica."
+        r.call("MULTI")
+        r.call("SET", "a", "2")
+        assert isinstance(r.call("EXEC"), Error)
+        assert isinstance(r.call("EVAL", "return redis.call('SET', 'a', '2')", 0), Error)
+        assert isinstance(r.call("WAIT", 0, 0), Error)
+        assert r.call("ROLE")[:4] == [b"slave", b"127.0.0.1", primary.port, b"connected"]
+        assert r.call("CONFIG", "GET", "replicaof")[1] == b"127.0.0.1 %d" % primary.port
+        assert replication(replica)["slave_priority"] == "7"
+        assert replication(primary)["slave0"].startswith(
+            "ip=replica.example,port=%d,state=online" % replica.port)
+        assert r.call("REPLICAOF", "127.0.0.1", primary.port) == \
+            b"OK Already connected to specified master"
+        r.ok("CONFIG", "SET", "replica-read-only", "no")
+        r.ok("SET", "own", "1")
+        assert p.call("GET", "own") is None
+        r.ok("CONFIG", "SET", "replica-read-only", "yes", "replica-serve-stale-data", "no")
+        r.ok("REPLICAOF", "127.0.0.1", 1)
+        assert r.call("GET", "a") == b"MASTERDOWN Link with MASTER is down and " \
+            b"replica-serve-stale-data is set to 'no'."
+        assert isinstance(r.call("PSYNC", "?", "-1"), Error)
+        assert r.call("PING").startswith(b"MASTERDOWN")
+        r.ok("CONFIG", "SET", "replica-serve-stale-data", "yes")
+        assert r.call("GET", "a") == b"1"
+        r.ok("REPLICAOF", "NO", "ONE")
+        r.ok("SET", "a", "2")
+        for words in (["REPLICAOF", "x", "y"], ["REPLICAOF", "", "1"], ["REPLICAOF", "a", "65536"]):
+            assert isinstance(r.call(*words), Error)
+
+
+def test_expiry_is_the_primarys(make_server):
+    """A key whose time has come is hidden on the replica, and stays until the primary says so."""
+    primary, replica = make_server(NOW), make_server()
+    follow(replica, primary)
+    eventually(lambda: is_up(replica), "link", 30)
+    with primary.connect() as p, replica.connect() as r:
+        p.ok("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        p.ok("SET", "a", "1", "PX", 50)
+        p.ok("HSET", "h", "f", "1") if False else p.call("HSET", "h", "f", "1")
+        assert p.call("WAIT", 1, 0) == 1
+        eventually(lambda: r.call("GET", "a") is None, "hidden")
+        assert r.call("DBSIZE") == 2
+        assert r.call("EXISTS", "a") == 0
+        assert r.call("DBSIZE") == 2
+        assert p.call("GET", "a") is None
+        eventually(lambda: r.call("DBSIZE") == 1, "deleted")
+
+
+def test_password(make_server):
+    primary = make_server(dict(NOW, requirepass="secret"), password="secret")
+    replica = make_server({"masterauth": "wrong"})
+    with replica.connect() as r:
+        r.ok("REPLICAOF", "127.0.0.1", primary.port)
+        eventually(lambda: "does not take masterauth" in replica.output(), "refused", 20)
+        r.ok("CONFIG", "SET", "masterauth", "secret")
+        eventually(lambda: is_up(replica), "link", 30)
+
+
+def test_blocked_and_watching(make_server):
+    """Who waits for keys is told; who watches a key sees that all data were replaced."""
+    primary, replica = make_server(NOW), make_server()
+    with replica.connect() as waits, replica.connect() as watches, primary.connect() as p:
+        watches.ok("SET", "w", "1")
+        watches.ok("WATCH", "w")
+        waits.send("BLPOP", "nothing", 0)
+        eventually(lambda: replica.info("clients")["blocked_clients"] == "1", "blocked")
+        follow(replica, primary)
+        assert isinstance(waits.read(), Error)
+        eventually(lambda: is_up(replica), "link", 30)
+        watches.ok("MULTI")
+        watches.call("GET", "w")
+        assert watches.call("EXEC") is None
+        waits.send("XREAD", "BLOCK", 0, "STREAMS", "s", "$")
+        eventually(lambda: replica.info("clients")["blocked_clients"] == "1", "blocked")
+        p.call("XADD", "s", "1-1", "f", "v")
+        assert waits.read() == [[b"s", [[b"1-1", [b"f", b"v"]]]]]
+
+
+def test_large_values_and_transactions(make_server):
+    """Arguments that come in many pieces, and a transaction around them."""
+    primary, replica = make_server(NOW), make_server()
+    follow(replica, primary)
+    eventually(lambda: is_up(replica), "link", 30)
+    noise = generator(1, "noise")
+    with primary.connect() as c:
+        c.call("MULTI")
+        for i in range(6):
+            c.call("SET", "t%d" % i, noise.randbytes(300000))
+            c.call("MSET", "u%d" % i, noise.randbytes(100000), "v%d" % i, noise.randbytes(2000000))
+        c.call("EXEC")
+        c.call("EVAL", "for i = 1, 100 do redis.call('RPUSH', 'l', i) end", 0)
+    check_equal(primary, replica)
+
+
+def test_log_of_a_replica(make_server):
+    """What a replica has fetched and followed is in its own append-only file."""
+    primary = make_server(NOW)
+    replica = make_server({"appendonly": "yes"}, files=["appendonlydir"])
+    with primary.connect() as p, replica.connect() as r:
+        r.ok("SET", "old", "1")
+        p.ok("SET", "a", "1")
+        follow(replica, primary)
+        eventually(lambda: is_up(replica), "link", 30)
+        p.ok("SELECT", 2)
+        p.ok("SET", "b", "2")
+        assert p.call("WAIT", 1, 0) == 1
+        eventually(lambda: replica.info("persistence")["aof_rewrite_in_progress"] == "0" and
+                   replica.info("persistence")["aof_rewrite_scheduled"] == "0", "rewritten", 20)
+        r.ok("REPLICAOF", "NO", "ONE")
+        r.ok("DEBUG", "LOADAOF")
+        assert r.call("GET", "old") is None and r.call("GET", "a") == b"1"
+        r.ok("SELECT", 2)
+        assert r.call("GET", "b") == b"2"

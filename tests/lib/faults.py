@@ -1,0 +1,58 @@
+"""Faults of files and of fork for a server under test: a layer that is preloaded (faults.c, compiled
+here with cc), and switches for it."""
+
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+
+import pytest
+
+from lib.server import server_path
+
+# faults.c's struct control.
+FIELDS = ("write_error", "fsync_error", "rename_error", "open_error", "fork_error", "short_writes",
+          "kill_at", "calls", "write_after")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")
+
+
+def _is_sanitized(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    return b"__asan_init" in data or b"__tsan_init" in data
+
+
+class Faults:
+    """Switches: faults.set(write_error=errno.EIO); faults.set() ends them all."""
+
+    def __init__(self):
+        if shutil.which("cc") is None:
+            pytest.skip("no C compiler for the layer of faults")
+        if _is_sanitized(server_path()):
+            pytest.skip("a sanitizer has to be the first library of a process")
+        self.directory = tempfile.mkdtemp(prefix="kt-faults-")
+        self.library = os.path.join(self.directory, "faults.so")
+        subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", self.library,
+                        SOURCE, "-ldl"], check=True)
+        self.path = os.path.join(self.directory, "control")
+        with open(self.path, "wb") as file:
+            file.write(bytes(4096))
+        with open(self.path, "r+b") as file:
+            self.map = mmap.mmap(file.fileno(), 4096)
+
+    def environment(self):
+        return {"LD_PRELOAD": self.library, "KEYDB_TEST_FAULTS": self.path}
+
+    def set(self, **switches):
+        for name in FIELDS:
+            struct.pack_into("i", self.map, 4 * FIELDS.index(name), switches.pop(name, 0))
+        assert not switches
+
+    def get(self, name):
+        return struct.unpack_from("i", self.map, 4 * FIELDS.index(name))[0]
+
+    def end(self):
+        self.map.close()
+        shutil.rmtree(self.directory)

@@ -1,0 +1,255 @@
+"""A server process: started on a free port in a directory of its own, stopped by its pid, and
+asked afterwards whether it behaved (problems())."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+from lib.bounds import scaled
+from lib.resp import Closed, Connection, Error, Timeout
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ORACLE = "/usr/bin/redis-server"
+START_BOUND_S = 20.0
+STOP_BOUND_S = 10.0
+
+SANITIZER_REPORT = re.compile(
+    r"^.*(ERROR: \w*Sanitizer|WARNING: ThreadSanitizer|: runtime error: |SUMMARY: \w*Sanitizer"
+    r"|Assertion .* failed|BUG REPORT START).*$", re.MULTILINE)
+
+# Files that a server may leave in its directory: what the test put there, and nothing else.
+OUR_FILES = {"stdout", "stderr", "server.conf"}
+
+
+def server_path():
+    """The program under test: KEYDB_SERVER, or the one that make leaves in src/."""
+    path = os.environ.get("KEYDB_SERVER") or os.path.join("src", "keydb-server")
+    return path if os.path.isabs(path) else os.path.join(REPOSITORY, path)
+
+
+def is_redis(path):
+    """Whether the program is Redis, standing in for ours or as the oracle."""
+    return os.path.basename(os.path.realpath(path)).startswith("redis-")
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class StartFailed(Exception):
+    """The server ended, or never answered, while starting."""
+
+
+class Server:
+    """options maps option names to a string or a list of words.  config is the text of a
+    configuration file, given to the server as its first argument."""
+
+    def __init__(self, path=None, threads=1, options=None, config=None, password=None):
+        self.path = path or server_path()
+        self.threads = threads
+        self.options = dict(options or {})
+        self.config = config
+        self.password = password
+        self.environment = {}  # beside that of the tests
+        self.directory = tempfile.mkdtemp(prefix="kt-")
+        self.port = None
+        self.process = None
+        self.expected_exit = 0
+        self.expected_files = set()
+        self._trouble = []
+
+    # -- life
+
+    def start(self):
+        for attempt in range(5):
+            self.port = free_port()
+            self._spawn()
+            try:
+                self._wait_ready()
+                return self
+            except StartFailed:
+                # Another process may have taken the port between probe and bind.
+                retry = "port" not in self.options and "ddress already in use" in self.output()
+                if attempt == 4 or not retry:
+                    raise
+        raise AssertionError("unreachable")
+
+    def start_fails(self):
+        """For what must stop the start: the text that says why."""
+        try:
+            self.start()
+        except StartFailed as failure:
+            self.process = None
+            return str(failure)
+        raise AssertionError("it started: %s" % " ".join(self.arguments()[1:]))
+
+    def arguments(self):
+        argv = [self.path]
+        if self.config is not None:
+            argv.append("server.conf")
+        options = {"port": str(self.port), "bind": "127.0.0.1", "enable-debug-command": "yes"}
+        # A server leaves no file behind unless its test wants one.
+        options["save"] = ""
+        if not is_redis(self.path):
+            options["server-threads"] = str(self.threads)
+            # A handful of clients is to be spread over all threads, not to fill the first.
+            options["min-clients-per-thread"] = "0"
+        options.update(self.options)
+        for name, value in options.items():
+            if value is None:
+                continue
+            argv.append("--" + name)
+            argv += [value] if isinstance(value, str) else list(value)
+        return argv
+
+    def _spawn(self):
+        if self.config is not None:
+            with open(self.file("server.conf"), "w", encoding="utf-8") as file:
+                file.write(self.config)
+        environment = dict(os.environ)
+        environment.setdefault("TSAN_OPTIONS", "exitcode=66")
+        environment.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+        environment.update(self.environment)
+        with open(self.file("stdout"), "ab") as out, open(self.file("stderr"), "ab") as err:
+            self.process = subprocess.Popen(
+                self.arguments(), cwd=self.directory, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=err, env=environment, start_new_session=True)
+
+    def address(self):
+        unix = self.options.get("unixsocket")
+        if self.options.get("port") == "0":
+            return os.path.join(self.directory, unix)
+        return ("127.0.0.1", int(self.options.get("port", self.port)))
+
+    def unix_address(self):
+        return os.path.join(self.directory, self.options["unixsocket"])
+
+    def _wait_ready(self):
+        deadline = time.monotonic() + scaled(START_BOUND_S)
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise StartFailed("exit status %s\n%s" % (self.process.returncode, self.output()))
+            try:
+                with Connection(self.address(), timeout_s=2.0) as probe:
+                    reply = probe.call("PING")
+            except (OSError, Closed, Timeout):
+                time.sleep(0.01)
+                continue
+            if not (isinstance(reply, Error) and reply.startswith(b"LOADING")):
+                return
+            time.sleep(0.01)
+        self.kill()
+        raise StartFailed("no PONG within the bound\n%s" % self.output())
+
+    def stop(self):
+        """SIGTERM, SIGKILL after a bound; notes what was wrong.  Idempotent."""
+        if self.process is None:
+            return
+        process, self.process = self.process, None
+        if process.poll() is not None:
+            self._trouble.append("died: exit status %s" % process.returncode)
+        else:
+            process.send_signal(signal.SIGTERM)
+            try:
+                status = process.wait(scaled(STOP_BOUND_S))
+                if status != self.expected_exit:
+                    self._trouble.append("exit status %s on SIGTERM" % status)
+            except subprocess.TimeoutExpired:
+                self._trouble.append("did not end on SIGTERM")
+                process.kill()
+                process.wait()
+        self._end_group(process.pid)
+        self._look_for_leftovers()
+
+    def wait_exit(self, bound_s=STOP_BOUND_S):
+        """Exit status of a server that was told to end by other means."""
+        process = self.process
+        status = process.wait(scaled(bound_s))
+        self.process = None
+        self._end_group(process.pid)
+        self._look_for_leftovers()
+        return status
+
+    def kill(self):
+        """End it without a look at how it behaved."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def _end_group(self, pid):
+        try:
+            os.killpg(pid, signal.SIGKILL)
+            self._trouble.append("left a process behind")
+        except ProcessLookupError:
+            pass
+
+    def _look_for_leftovers(self):
+        left = set(os.listdir(self.directory)) - OUR_FILES - self.expected_files
+        if left:
+            self._trouble.append("left files behind: %s" % sorted(left))
+
+    def remove(self):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    # -- questions
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def file(self, name):
+        return os.path.join(self.directory, name)
+
+    def read(self, name):
+        with open(self.file(name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def output(self):
+        return self.read("stdout") + self.read("stderr")
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def problems(self):
+        """What went wrong so far, as text; empty when nothing did."""
+        found = list(self._trouble)
+        if self.process is not None and self.process.poll() is not None:
+            found.append("died: exit status %s" % self.process.returncode)
+        found += [match.group(0) for match in SANITIZER_REPORT.finditer(self.output())][:5]
+        if found:
+            found.append("--- end of its output ---\n" + self.output()[-6000:])
+        return "\n".join(found)
+
+    def connect(self, proto=2, timeout_s=20.0):
+        connection = Connection(self.address(), timeout_s)
+        if self.password is not None:
+            connection.ok("AUTH", self.password)
+        if proto == 3:
+            connection.hello(3)
+        return connection
+
+    def knows(self, command):
+        """Whether the server has this command."""
+        with self.connect() as c:
+            return c.call("COMMAND", "INFO", command)[0] is not None
+
+    def info(self, section="everything"):
+        with self.connect() as c:
+            return parse_info(c.call("INFO", section))
+
+
+def parse_info(text):
+    """INFO's text as a dict of str."""
+    fields = {}
+    for line in text.decode("utf-8", "replace").split("\r\n"):
+        if line and not line.startswith("#"):
+            name, _, value = line.partition(":")
+            fields[name] = value
+    return fields

@@ -1,0 +1,195 @@
+/* Ranked leaf locks: base/lock.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/lock.h"
+#include "base/thread.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct lock lock = LOCK_INIT(LOCK_RANK_TEST, "test");
+
+/* Guarded by the lock. */
+static uint64_t one, two;
+
+#define WORKERS 5
+#define WORKER_STEPS 30000
+
+static void *work(void *arg)
+{
+    (void)arg;
+    thread_enter("worker");
+    for (int i = 0; i < WORKER_STEPS; i++) {
+        lock_acquire(&lock);
+        assert(one == two);
+        one++;
+        if (i % 1000 == 0) {
+            sched_yield(); /* others park */
+        }
+        two++;
+        lock_release(&lock);
+    }
+    thread_leave();
+    return NULL;
+}
+
+static void test_exclusion(void **state)
+{
+    (void)state;
+    pthread_t threads[WORKERS];
+    for (int i = 0; i < WORKERS; i++) {
+        assert_int_equal(thread_start(&threads[i], work, NULL), 0);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_int_equal(one, WORKERS * WORKER_STEPS);
+    assert_int_equal(two, one);
+    assert_int_equal(lock.word, 0);
+    assert_int_equal(lock.owner_slot, 0);
+}
+
+static _Atomic int parked_done;
+
+static void *take_once(void *arg)
+{
+    (void)arg;
+    thread_enter("parker");
+    lock_acquire(&lock);
+    lock_release(&lock);
+    atomic_fetch_add(&parked_done, 1);
+    thread_leave();
+    return NULL;
+}
+
+static void test_parked_threads_are_woken(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+    atomic_store(&parked_done, 0);
+    lock_acquire(&lock);
+    assert_int_equal(lock.owner_slot, thread_slot() + 1);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(thread_start(&threads[i], take_once, NULL), 0);
+    }
+    while (atomic_load(&lock.word) != 2) {
+        sched_yield();
+    }
+    assert_int_equal(atomic_load(&parked_done), 0);
+    lock_release(&lock);
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_int_equal(atomic_load(&parked_done), 4);
+}
+
+/* ---- misuse ---- */
+
+static bool aborts(void (*run)(void))
+{
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        if (!freopen("/dev/null", "w", stderr)) {
+            _exit(3);
+        }
+        run();
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static struct lock outer = LOCK_INIT(LOCK_RANK_CLIENTS, "outer");
+static struct lock inner = LOCK_INIT(LOCK_RANK_LOG, "inner");
+
+static void release_what_is_free(void)
+{
+    lock_release(&outer);
+}
+
+static void take_in_order(void)
+{
+    lock_acquire(&outer);
+    lock_acquire(&inner);
+    lock_rank_assert_held(LOCK_RANK_CLIENTS);
+    lock_rank_assert_held(LOCK_RANK_LOG);
+    lock_release(&inner);
+    lock_release(&outer);
+}
+
+static void test_misuse_aborts(void **state)
+{
+    (void)state;
+    assert_false(aborts(take_in_order));
+    assert_true(aborts(release_what_is_free));
+}
+
+#if KEYDB_DEBUG
+static void take_out_of_order(void)
+{
+    lock_acquire(&inner);
+    lock_acquire(&outer);
+}
+
+static void take_twice(void)
+{
+    lock_acquire(&outer);
+    lock_acquire(&outer);
+}
+
+static void release_out_of_order(void)
+{
+    lock_acquire(&outer);
+    lock_acquire(&inner);
+    lock_release(&outer);
+}
+
+static void assert_after_release(void)
+{
+    lock_acquire(&outer);
+    lock_release(&outer);
+    lock_rank_assert_held(LOCK_RANK_CLIENTS);
+}
+
+static void test_ranks_are_checked(void **state)
+{
+    (void)state;
+    assert_true(aborts(take_out_of_order));
+    assert_true(aborts(take_twice));
+    assert_true(aborts(release_out_of_order));
+    assert_true(aborts(assert_after_release));
+}
+#endif
+
+static int enter_process(void **state)
+{
+    (void)state;
+    thread_enter("test");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exclusion),
+        cmocka_unit_test(test_parked_threads_are_woken),
+        cmocka_unit_test(test_misuse_aborts),
+#if KEYDB_DEBUG
+        cmocka_unit_test(test_ranks_are_checked),
+#endif
+    };
+    return cmocka_run_group_tests(tests, enter_process, NULL);
+}

@@ -1,0 +1,352 @@
+/* Memory: base/mem.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MIB ((size_t)1 << 20)
+
+/* The sanitizers' shadow takes the address space that a test limits. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MEM_TEST_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MEM_TEST_SANITIZER 1
+#endif
+#endif
+
+static void test_plain_verbs(void **state)
+{
+    (void)state;
+    char *p = mem_alloc(100);
+    assert_int_equal((uintptr_t)p % 16, 0);
+    memset(p, 'x', 100);
+    assert_true(mem_usable_size(p) >= 100);
+    p = mem_realloc(p, 10000);
+    assert_int_equal(p[99], 'x');
+    mem_free(p);
+    mem_free(NULL);
+    p = mem_alloc(0);
+    assert_non_null(p);
+    mem_free_sized(p, 0);
+    mem_free_sized(NULL, 8);
+    p = mem_realloc(NULL, 5);
+    p = mem_realloc(p, 0);
+    mem_free(p);
+    p = mem_calloc(10, 10);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(p[i], 0);
+    }
+    mem_free_sized(p, 100);
+    mem_free(mem_calloc(0, 8));
+    for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+        p = mem_alloc_aligned(alignment, 40);
+        assert_int_equal((uintptr_t)p % alignment, 0);
+        mem_free(p);
+    }
+    p = mem_dup("a\0b", 3);
+    assert_memory_equal(p, "a\0b", 4);
+    mem_free(p);
+    p = mem_dup(NULL, 0);
+    assert_string_equal(p, "");
+    mem_free(p);
+}
+
+static void test_good_size(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size < 5000; size += 7) {
+        assert_true(mem_good_size(size) >= size);
+#if KEYDB_JEMALLOC
+        void *p = mem_alloc(size);
+        assert_int_equal(mem_usable_size(p), mem_good_size(size));
+        mem_free_sized(p, size);
+#endif
+    }
+}
+
+static void test_try_verbs_can_fail(void **state)
+{
+    (void)state;
+    assert_null(mem_try_alloc(SIZE_MAX));
+    assert_null(mem_try_alloc((size_t)PTRDIFF_MAX + 1));
+    char *p = mem_try_alloc(10);
+    assert_non_null(p);
+    memcpy(p, "content", 8);
+    assert_null(mem_try_realloc(p, SIZE_MAX - 10));
+    assert_string_equal(p, "content");
+    mem_fail_after(2);
+    p = mem_try_realloc(p, 20);
+    assert_non_null(p);
+    assert_null(mem_try_realloc(p, 30));
+    assert_string_equal(p, "content");
+    p = mem_try_realloc(p, 30);
+    assert_non_null(p);
+    mem_fail_after(1);
+    assert_null(mem_try_alloc(1));
+    mem_fail_after(1);
+    mem_fail_after(0);
+    void *q = mem_try_alloc(0);
+    assert_non_null(q);
+    mem_free(q);
+    mem_free(p);
+}
+
+static void assert_near(size_t a, size_t b, size_t slack)
+{
+    if (a > b ? a - b > slack : b - a > slack) {
+        print_error("%zu and %zu differ by more than %zu\n", a, b, slack);
+        fail();
+    }
+}
+
+static void test_used_bytes_follow(void **state)
+{
+    (void)state;
+    size_t before = mem_used_bytes();
+    void *blocks[64];
+    for (int i = 0; i < 64; i++) {
+        blocks[i] = mem_alloc(MIB / 4);
+        memset(blocks[i], 1, MIB / 4);
+    }
+    size_t during = mem_used_bytes();
+    assert_near(during - before, 16 * MIB, MIB / 2);
+    assert_near(during, mem_stats().allocated_bytes, during / 100);
+    assert_true(mem_peak_bytes() >= during);
+    assert_true(mem_rss_bytes() >= 16 * MIB);
+    for (int i = 0; i < 64; i++) {
+        mem_free_sized(blocks[i], MIB / 4);
+    }
+    assert_near(mem_used_bytes(), before, MIB / 2);
+    assert_true(mem_peak_bytes() >= during);
+}
+
+static void *keep_a_block(void *registered)
+{
+    if (registered != NULL) {
+        mem_thread_enter();
+        mem_thread_enter();
+    }
+    void *block = mem_alloc(32 * MIB);
+    memset(block, 1, 32 * MIB);
+    if (registered != NULL) {
+        mem_thread_leave();
+        mem_thread_leave();
+    }
+    return block;
+}
+
+/* What a thread allocated counts on when it has gone, and is freed by another. */
+static void test_a_leaving_thread_keeps_its_balance(void **state)
+{
+    (void)state;
+    size_t before = mem_used_bytes();
+    for (int round = 0; round < 2 * MEM_MAX_THREADS; round++) {
+        pthread_t thread;
+        void *block;
+        assert_int_equal(pthread_create(&thread, NULL, keep_a_block, &round), 0);
+        pthread_join(thread, &block);
+        if (round % 64 == 0) {
+            assert_near(mem_used_bytes(), before + 32 * MIB, 2 * MIB);
+        }
+        mem_free(block);
+    }
+    assert_near(mem_used_bytes(), before, 2 * MIB);
+}
+
+static void test_strangers_are_found_by_stats(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    void *block;
+    assert_int_equal(pthread_create(&thread, NULL, keep_a_block, NULL), 0);
+    pthread_join(thread, &block);
+    size_t truth = mem_stats().allocated_bytes;
+    assert_true(truth >= 32 * MIB);
+    assert_near(mem_used_bytes(), truth, truth / 100);
+    mem_free(block);
+    truth = mem_stats().allocated_bytes;
+    assert_near(mem_used_bytes(), truth, truth / 100);
+}
+
+static _Atomic bool stop;
+
+static void *churn(void *arg)
+{
+    (void)arg;
+    mem_thread_enter();
+    for (size_t size = 16; !stop; size = size * 5 % 60000 + 16) {
+        mem_free(mem_alloc(size));
+    }
+    mem_thread_leave();
+    return NULL;
+}
+
+static void test_counting_while_others_work_and_fork(void **state)
+{
+    (void)state;
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, churn, NULL), 0);
+    }
+    size_t before = mem_used_bytes();
+    for (int i = 0; i < 1000; i++) {
+        assert_near(mem_used_bytes(), before, MIB);
+    }
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        size_t used = mem_used_bytes();
+        _exit(used > before + MIB || used + MIB < before);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    stop = true;
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void test_names_and_figures(void **state)
+{
+    (void)state;
+    struct mem_stats stats = mem_stats();
+    assert_true(stats.active_bytes >= stats.allocated_bytes);
+    assert_true(stats.resident_bytes > 0);
+    mem_purge();
+#if KEYDB_JEMALLOC
+    assert_int_equal(strncmp(mem_allocator_name(), "jemalloc-5.", 11), 0);
+    assert_null(strchr(mem_allocator_name() + 9, '-'));
+#else
+    assert_true(strlen(mem_allocator_name()) > 0);
+#endif
+}
+
+static void test_fail_above(void **state)
+{
+    (void)state;
+    mem_fail_above(1000);
+    assert_null(mem_try_alloc(1001));
+    char *p = mem_try_alloc(1000);
+    assert_non_null(p);
+    assert_null(mem_try_realloc(p, 1001));
+    assert_false(mem_reserve(1001));
+    assert_true(mem_reserve(1000));
+    mem_unreserve();
+#if !KEYDB_DEBUG
+    mem_free(mem_alloc(5000)); /* the plain verbs do not fail */
+#endif
+    mem_fail_above(SIZE_MAX);
+    assert_true(mem_reserve(1001));
+    assert_true(mem_reserve(2002)); /* instead of the other */
+    mem_unreserve();
+    mem_unreserve();
+    mem_free(p);
+}
+
+#if !defined(MEM_TEST_SANITIZER)
+/* Which verb finds the reserve when the allocator has nothing else. */
+static void *by_alloc(size_t size)
+{
+    return mem_alloc(size);
+}
+static void *by_calloc(size_t size)
+{
+    return mem_calloc(1, size);
+}
+static void *by_realloc(size_t size)
+{
+    return mem_realloc(mem_alloc(100), size);
+}
+static void *by_aligned(size_t size)
+{
+    return mem_alloc_aligned(64, size);
+}
+
+static size_t address_space_bytes(void)
+{
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%zu", &pages), 1);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* In a child whose address space ends soon: 0 when all is as promised. */
+static int use_reserve(void *(*verb)(size_t))
+{
+    const size_t block = (size_t)64 << 20;
+    struct rlimit limit;
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = address_space_bytes() + block + block / 2;
+    if (setrlimit(RLIMIT_AS, &limit) != 0) {
+        return 1;
+    }
+    if (mem_reserve(3 * block)) {
+        return 2;
+    }
+    if (!mem_reserve(block)) {
+        return 3;
+    }
+    void *other = malloc(block);
+    if (other) {
+        return 4; /* the limit does not bind: nothing was tested */
+    }
+    char *p = verb(block);
+    p[0] = p[block - 1] = 'x';
+    mem_free(p);
+    mem_unreserve();
+    return 0;
+}
+
+static void test_plain_verbs_find_the_reserve(void **state)
+{
+    (void)state;
+    static void *(*const verbs[])(size_t) = {by_alloc, by_calloc, by_realloc, by_aligned};
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(use_reserve(verbs[i]));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_verbs),
+        cmocka_unit_test(test_good_size),
+        cmocka_unit_test(test_try_verbs_can_fail),
+        cmocka_unit_test(test_fail_above),
+#if !defined(MEM_TEST_SANITIZER)
+        cmocka_unit_test(test_plain_verbs_find_the_reserve),
+#endif
+        cmocka_unit_test(test_used_bytes_follow),
+        cmocka_unit_test(test_a_leaving_thread_keeps_its_balance),
+        cmocka_unit_test(test_counting_while_others_work_and_fork),
+        cmocka_unit_test(test_strangers_are_found_by_stats),
+        cmocka_unit_test(test_names_and_figures),
+    };
+    mem_thread_enter();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
