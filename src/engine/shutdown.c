@@ -61,3 +61,15 @@ int shutdown_event_fd(void)
     assert(event_fd >= 0);
     return event_fd;
 }
+
+int64_t shutdown_timeout_s;
+
+const struct option shutdown_options[] = {
+    {.name = "shutdown-timeout",
+     .type = OPTION_INT,
+     .target = &shutdown_timeout_s,
+     .initial = "10",
+     .min = 0,
+     .max = INT32_MAX},
+    {.name = NULL},
+};

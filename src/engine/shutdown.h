@@ -2,7 +2,10 @@
 #ifndef ENGINE_SHUTDOWN_H
 #define ENGINE_SHUTDOWN_H
 
+#include "base/option.h"
+
 #include <stdbool.h>
+#include <stdint.h>
 
 enum shutdown_flag {
     SHUTDOWN_SAVE = 1 << 0,
@@ -22,5 +25,10 @@ bool shutdown_requested(unsigned *flags);
 int shutdown_event_fd(void);
 /* Boot. */
 void shutdown_setup(void);
+
+/* shutdown-timeout: seconds that the end may wait for replicas to have everything. World state, as
+ * all options are. */
+extern int64_t shutdown_timeout_s;
+extern const struct option shutdown_options[];
 
 #endif

@@ -71,7 +71,7 @@ static const struct option *const option_tables[] = {
     sort_options,     save_options,        load_options,
     aof_options,      evict_options,       link_options,
     tls_options,      signal_options,      busy_options,
-    repl_options,     follow_options,
+    repl_options,     follow_options,      shutdown_options,
 };
 
 static const struct command_row *const command_tables[] = {
