@@ -61,6 +61,7 @@ class Shared:
         self.threads = threads
         self.server = None
         self.config = {}
+        self.users = []
 
     def _configuration(self, client):
         flat = client.call("CONFIG", "GET", "*")
@@ -73,6 +74,7 @@ class Shared:
             self.server.start()
             with self.server.connect() as client:
                 self.config = self._configuration(client)
+                self.users = client.call("ACL", "LIST")
         with self.server.connect() as client:
             client.ok("FLUSHALL")
             client.ok("FUNCTION", "FLUSH")
@@ -94,9 +96,20 @@ class Shared:
                 for name, value in self._configuration(client).items():
                     if self.config.get(name) != value:
                         client.call("CONFIG", "SET", name, self.config[name])
+                self._tidy_users(client)
         except Exception as trouble:  # whatever it is, the test that caused it must show it
             return "does not answer after the test: %r" % trouble
         return ""
+
+    def _tidy_users(self, client):
+        left = client.call("ACL", "LIST")
+        if left != self.users:
+            for user in client.call("ACL", "USERS"):
+                if user != b"default":
+                    client.call("ACL", "DELUSER", user)
+            for line in self.users:
+                _, name, *rules = line.split()
+                client.ok("ACL", "SETUSER", name, "reset", *rules)
 
     def drop(self):
         self.server.kill()
