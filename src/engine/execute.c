@@ -157,31 +157,42 @@ static void find_spec_keys(struct call *c, struct arena *arena)
     }
 }
 
-static ALWAYS_INLINE void find_keys(struct call *c, struct arena *arena)
+/* Several keys, at places that the command's row tells. */
+static __attribute__((noinline)) void find_row_keys(struct call *c, struct arena *arena)
 {
     const struct command *cmd = c->cmd;
-    if (likely(cmd->simple_keys)) {
-        if (likely(cmd->first_key == cmd->last_key)) {
-            if (cmd->first_key != 0) {
-                c->keys = arena_alloc(arena, sizeof(*c->keys));
-                c->key_count = 1;
-                c->keys[0] = key_of(c->argv[cmd->first_key]);
-            }
-            return;
-        }
-        int last = cmd->last_key < 0 ? c->argc + cmd->last_key : cmd->last_key;
-        if (last >= c->argc) {
-            last = c->argc - 1;
-        }
-        int count = last < cmd->first_key ? 0 : (last - cmd->first_key) / cmd->key_step + 1;
-        c->keys = arena_alloc(arena, (size_t)count * sizeof(*c->keys));
-        c->key_count = count;
-        for (int i = 0; i < count; i++) {
-            c->keys[i] = key_of(c->argv[cmd->first_key + i * cmd->key_step]);
-        }
-        return;
+    int last = cmd->last_key < 0 ? c->argc + cmd->last_key : cmd->last_key;
+    if (last >= c->argc) {
+        last = c->argc - 1;
     }
-    find_spec_keys(c, arena);
+    int count = last < cmd->first_key ? 0 : (last - cmd->first_key) / cmd->key_step + 1;
+    c->keys = arena_alloc(arena, (size_t)count * sizeof(*c->keys));
+    c->key_count = count;
+    for (int i = 0; i < count; i++) {
+        c->keys[i] = key_of(c->argv[cmd->first_key + i * cmd->key_step]);
+    }
+}
+
+/* The same of any command with such a row. */
+static ALWAYS_INLINE void find_simple_keys(struct call *c, struct arena *arena)
+{
+    const struct command *cmd = c->cmd;
+    if (unlikely(cmd->first_key != cmd->last_key)) {
+        find_row_keys(c, arena);
+    } else if (cmd->first_key != 0) {
+        c->keys = arena_alloc(arena, sizeof(*c->keys));
+        c->key_count = 1;
+        c->keys[0] = key_of(c->argv[cmd->first_key]);
+    }
+}
+
+static void find_keys(struct call *c, struct arena *arena)
+{
+    if (c->cmd->simple_keys) {
+        find_simple_keys(c, arena);
+    } else {
+        find_spec_keys(c, arena);
+    }
 }
 
 void call_find_keys(struct call *c, struct arena *arena)
@@ -225,24 +236,11 @@ static inline const struct command *find_command(struct slice name)
     return cmd;
 }
 
-void call_prepare(struct call *c, struct arena *arena)
+/* Prepares the call of a command that is found, whatever it is. Out of line, so that the usual way
+ * saves no registers for it. */
+static __attribute__((noinline)) void prepare_found(struct call *c, struct arena *arena)
 {
-    const struct command *cmd = find_command(c->argv[0]);
-    if (unlikely(!cmd)) {
-        refuse_unknown(c, arena);
-        return;
-    }
-    if (unlikely(cmd->subcommands) && c->argc > 1) {
-        const struct command *sub = command_find_sub(cmd, c->argv[1]);
-        if (!sub) {
-            refuse_unknown_sub(c, cmd, arena);
-            return;
-        }
-        cmd = sub;
-    }
-    c->cmd = cmd;
-    c->db = db_at(c->session->db_index);
-    c->session->last_command = cmd;
+    const struct command *cmd = c->cmd;
     if (unlikely(!command_arity_fits(cmd, c->argc))) {
         refuse_arity(c, arena);
     } else if (unlikely(!c->session->authenticated && auth_required() &&
@@ -256,6 +254,52 @@ void call_prepare(struct call *c, struct arena *arena)
         refuse_text(c, gate_refusal(c));
     } else {
         find_keys(c, arena);
+    }
+}
+
+/* The same of what is asked first: a name that is none, or that of a container. */
+static __attribute__((noinline)) void prepare_name(struct call *c, const struct command *cmd,
+                                                   struct arena *arena)
+{
+    if (!cmd) {
+        refuse_unknown(c, arena);
+        return;
+    }
+    if (c->argc > 1) {
+        const struct command *sub = command_find_sub(cmd, c->argv[1]);
+        if (!sub) {
+            refuse_unknown_sub(c, cmd, arena);
+            return;
+        }
+        cmd = sub;
+    }
+    c->cmd = cmd;
+    c->db = db_at(c->session->db_index);
+    c->session->last_command = cmd;
+    prepare_found(c, arena);
+}
+
+/* Nothing about the caller asks for a second look. */
+static inline bool is_usual_caller(const struct session *s)
+{
+    return s->authenticated && acl_is_unlimited(s) && s->subscriptions == 0 && !gate_any();
+}
+
+void call_prepare(struct call *c, struct arena *arena)
+{
+    const struct command *cmd = find_command(c->argv[0]);
+    if (unlikely(!cmd || cmd->subcommands)) {
+        prepare_name(c, cmd, arena);
+        return;
+    }
+    c->cmd = cmd;
+    c->db = db_at(c->session->db_index);
+    c->session->last_command = cmd;
+    if (likely(command_arity_fits(cmd, c->argc) && is_usual_caller(c->session) &&
+               cmd->simple_keys)) {
+        find_simple_keys(c, arena);
+    } else {
+        prepare_found(c, arena);
     }
 }
 

@@ -28,16 +28,17 @@ static inline struct slice input_bytes(const struct client *c)
     }
     return c->fresh;
 }
-/* Marks the first `count` of them parsed. */
-static inline void input_consume(struct client *c, size_t count)
+/* Marks the first `count` of them parsed; returns how many are left. */
+static inline size_t input_consume(struct client *c, size_t count)
 {
     assert(count <= input_bytes(c).len);
     if (unlikely(c->pending.len > c->pending_pos)) {
         c->pending_pos += count;
-    } else {
-        c->fresh.ptr += count;
-        c->fresh.len -= count;
+        return input_bytes(c).len;
     }
+    c->fresh.ptr += count;
+    c->fresh.len -= count;
+    return c->fresh.len;
 }
 /* Keeps what is unparsed beyond this turn. */
 void input_keep_rest(struct client *c);

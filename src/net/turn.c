@@ -59,10 +59,10 @@ static struct parser_limits limits_of(const struct client *c)
     return (struct parser_limits){INT32_MAX, resp_max_bulk_bytes, true};
 }
 
-/* The next whole request of a client. False when there is none for now, or the stream is broken
- * (*error set). */
+/* The next whole request of a client, and how many bytes there are behind it. False when there is
+ * none for now, or the stream is broken (*error set). */
 static bool next_request(struct server_thread *t, struct client *c,
-                         const struct parser_limits *limits, struct request *request,
+                         const struct parser_limits *limits, struct request *request, size_t *rest,
                          const char **error)
 {
     for (;;) {
@@ -70,7 +70,7 @@ static bool next_request(struct server_thread *t, struct client *c,
         enum parser_result result =
             parser_next(&c->parser, limits, input_bytes(c), &t->arena, request, &consumed, error);
         if (likely(result == PARSER_DONE)) {
-            input_consume(c, consumed);
+            *rest = input_consume(c, consumed);
             return true;
         }
         if (result != PARSER_EMPTY) {
@@ -260,10 +260,10 @@ decide_refused(struct server_thread *t, struct batch_client *bc, struct call *ca
     return REFUSED_ENDS;
 }
 
-/* Adds one request to the batch. False when the client's share of the batch ends with (or before)
- * it. */
+/* Adds one request to the batch, and tells how many bytes there are behind it. False when the
+ * client's share of the batch ends with (or before) it. */
 static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client *bc,
-                                    const struct parser_limits *limits)
+                                    const struct parser_limits *limits, size_t *rest)
 {
     struct client *c = bc->client;
     struct request request;
@@ -273,7 +273,8 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
         bc->held = c->held;
         bc->owns = true;
         c->held = NULL;
-    } else if (!next_request(t, c, limits, &request, &error)) {
+        *rest = input_bytes(c).len;
+    } else if (!next_request(t, c, limits, &request, rest, &error)) {
         if (unlikely(error)) {
             add_protocol_error(t, bc, error);
         }
@@ -333,8 +334,9 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
         return bc;
     }
     struct parser_limits limits = limits_of(c);
-    while (b->call_count < BATCH_CALLS && parse_one(t, bc, &limits)) {
-        if (input_bytes(c).len == 0) {
+    size_t rest;
+    while (b->call_count < BATCH_CALLS && parse_one(t, bc, &limits, &rest)) {
+        if (rest == 0) {
             bc->exhausted = true; /* nothing left of it: the parser need not be asked */
             break;
         }

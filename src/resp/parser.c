@@ -490,9 +490,10 @@ static enum parser_result start_multibulk(struct parser *p, const struct parser_
     return PARSER_DONE;
 }
 
-enum parser_result parser_next(struct parser *p, const struct parser_limits *limits,
-                               struct slice data, struct arena *arena, struct request *request,
-                               size_t *consumed, const char **error)
+/* Whatever is not usual; out of line, so that the usual way saves no registers for it. */
+static __attribute__((noinline)) enum parser_result
+parse_any(struct parser *p, const struct parser_limits *limits, struct slice data,
+          struct arena *arena, struct request *request, size_t *consumed, const char **error)
 {
     enum parser_result result;
     bool fresh = p->args_expected < 0;
@@ -502,9 +503,6 @@ enum parser_result parser_next(struct parser *p, const struct parser_limits *lim
         }
         if (data.ptr[0] != '*') {
             return parse_inline(data, arena, request, consumed, error);
-        }
-        if (likely(parse_usual(limits, data, arena, request, consumed))) {
-            return PARSER_DONE;
         }
         result = start_multibulk(p, limits, data, error);
         if (result != PARSER_DONE) {
@@ -524,4 +522,14 @@ enum parser_result parser_next(struct parser *p, const struct parser_limits *lim
         p->position = 0;
     }
     return result;
+}
+
+enum parser_result parser_next(struct parser *p, const struct parser_limits *limits,
+                               struct slice data, struct arena *arena, struct request *request,
+                               size_t *consumed, const char **error)
+{
+    if (likely(p->args_expected < 0 && parse_usual(limits, data, arena, request, consumed))) {
+        return PARSER_DONE;
+    }
+    return parse_any(p, limits, data, arena, request, consumed, error);
 }
