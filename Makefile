@@ -178,9 +178,11 @@ tool_dirs := $(filter-out common,$(patsubst src/tools/%/,%,$(sort $(dir $(wildca
 tool_srcs = $(filter-out src/tools/$(1)/main.c,$(call src_of,tools/$(1)))
 tool_parts := $(foreach t,common $(tool_dirs),$(if $(call tool_srcs,$(t)),$(t)))
 tool_lib = $(BUILD)/libtools-$(1).a
-# Layers, beside base and resp, that a tool may use; tests/tidy/tidy.py reads these lines.
+# Layers, beside base and resp, and other tools' parts that a tool may use; tests/tidy/tidy.py reads these lines.
 tool_layers.check-rdb := persist value ds
-tool_more_libs = $(foreach l,$(tool_layers.$(1)),$(if $(filter $(l),$(present)),$(call layer_lib,$(l))))
+tool_layers.check-aof := tools/check-rdb persist value ds
+tool_more_libs = $(foreach l,$(tool_layers.$(1)),$(if $(filter tools/%,$(l)),$(call tool_lib,$(l:tools/%=%)),$(if \
+                 $(filter $(l),$(present)),$(call layer_lib,$(l)))))
 tool_base_libs := $(foreach l,resp base,$(if $(filter $(l),$(present)),$(call layer_lib,$(l))))
 
 PROGRAMS := $(if $(wildcard src/server/main.c),keydb-server) \
@@ -324,7 +326,7 @@ submake = case "$$MAKEFLAGS" in *jobserver*) j= ;; *) j=-j$$(nproc 2>/dev/null |
           $(MAKE) $$j
 
 help:
-	@echo "make [all]            build src/keydb-server, src/keydb-cli, src/keydb-benchmark"
+	@echo "make [all]            build src/keydb-server, src/keydb-cli, and the other tools"
 	@echo "make run              install what is missing, build, start the server (ARGS='--port 7000')"
 	@echo "make test             everything below that checks, then the integration tests"
 	@echo "make test-unit        unit tests, one cmocka program a file (debug variant by default)"
@@ -423,7 +425,7 @@ analyze:
 	@$(PYTHON) tests/tidy/tidy.py --layers "$(LAYERS)" --only arrows
 
 clean:
-	rm -rf build src/keydb-server src/keydb-cli src/keydb-benchmark
+	rm -rf build $(PROGRAMS:%=src/%)
 
 include pkg/install.mk
 

@@ -211,7 +211,7 @@ static bool is_rdb(int fd)
 static bool load_preamble(const char *name, struct aof_load *load, enum aof_load_result *result)
 {
     struct rdb_file_loaded loaded;
-    if (rdb_file_load(name, clock_wall_ms(), &loaded) == RDB_FILE_FINE) {
+    if (rdb_file_load_preamble(name, clock_wall_ms(), &loaded) == RDB_FILE_FINE) {
         load->whole = loaded.bytes;
         return true;
     }

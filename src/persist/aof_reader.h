@@ -1,6 +1,7 @@
 /* Reading a file of commands, record by record: arrays of bulk strings, and between them lines that
  * begin with # (time stamps). Nothing that the file says is believed: a length is compared with
- * what is left of the file before a byte is read for it. Used by the loader.
+ * what is left of the file before a byte is read for it. Used by the loader and
+ * keydb-check-aof.
  * State: that of its owner. */
 #ifndef PERSIST_AOF_READER_H
 #define PERSIST_AOF_READER_H

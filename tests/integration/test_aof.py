@@ -153,14 +153,14 @@ def test_ours_reads_redis(make_server, preamble):
 
 
 @pytest.mark.any_threads
-@pytest.mark.parametrize("preamble", [False, True])
+@pytest.mark.parametrize("preamble", [None, "yes", "no"])
 def test_a_single_file_of_old(make_server, preamble):
     """Redis before 7: appendonly.aof in the working directory, with or without an RDB file as its
-    beginning."""
+    beginning (preamble: its rdbchecksum)."""
     server = make_server(AOF, files=FILES, start=False)
     commands = encode("SELECT", "0") + encode("SET", "k", "v")
     if preamble:
-        oracle = Server(ORACLE, 1)
+        oracle = Server(ORACLE, 1, {"rdbchecksum": preamble})
         oracle.expected_files.add("dump.rdb")
         oracle.start()
         with oracle.connect() as client:
