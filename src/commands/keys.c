@@ -249,19 +249,13 @@ WRITE_COMMAND(copy_command)
     reply_i64(c->reply, 1);
 }
 
-/* ---- Fences and waits ---- */
+/* ---- Fences ---- */
 
 /* Every read sees all writes that were answered before it was sent: the keyspace lock orders them.
  * So there is nothing to wait for. */
 READ_COMMAND(lfence_command)
 {
     reply_ok(c->reply);
-}
-
-PLAIN_COMMAND(waitaof_command)
-{
-    reply_error(c->reply,
-                "ERR WAITAOF is not available: this server has neither AOF nor replication yet");
 }
 
 const struct command_row key_commands[] = {
@@ -415,17 +409,5 @@ const struct command_row key_commands[] = {
      .summary = "Deletes keys and frees large values in the background.",
      .complexity = "O(N), N being the number of keys",
      .args = "key [key ...]"},
-    {.name = "waitaof",
-     .run = waitaof_command,
-     .arity = 4,
-     .flags = CMD_BLOCKING,
-     .categories = CATEGORY_CONNECTION,
-     .tips = "request_policy:all_shards,response_policy:agg_min",
-     .group = "generic",
-     .since = "7.2.0",
-     .summary = "Waits until the append-only files here and on replicas have the writes of this "
-                "connection.",
-     .complexity = "O(1)",
-     .args = "numlocal numreplicas timeout"},
     {.name = NULL},
 };

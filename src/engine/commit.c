@@ -9,11 +9,18 @@
 
 struct commit_state commit;
 
-static void (*told)(void);
+const struct slice commit_event = {"\0log:on-disk", 12};
+
+static void (*told)(void), (*watched)(void);
 
 void commit_set_listener(void (*listener)(void))
 {
     told = listener;
+}
+
+void commit_set_watcher(void (*watcher)(void))
+{
+    watched = watcher;
 }
 
 void commit_kick(void)
@@ -40,5 +47,42 @@ void commit_advance(uint64_t position)
     atomic_store_explicit(&commit.synced, position, memory_order_release);
     if (told) {
         told();
+    }
+}
+
+/* ---- what is on the disk for good ---- */
+
+bool commit_is_on_disk(uint64_t position)
+{
+    return atomic_load(&commit.log) == COMMIT_LOGS && atomic_load(&commit.on_disk) >= position;
+}
+
+void commit_watch(void)
+{
+    /* Partner: tell_watchers. Who watches stores the wish and then looks; who tells stores the news
+     * and then takes the wish. All are sequentially consistent: one of the two sees the other's. */
+    atomic_store(&commit.watched, true);
+}
+
+static void tell_watchers(void)
+{
+    if (atomic_load(&commit.watched) && atomic_exchange(&commit.watched, false) && watched) {
+        watched();
+    }
+}
+
+void commit_advance_on_disk(uint64_t position)
+{
+    if (position > atomic_load_explicit(&commit.on_disk, memory_order_relaxed)) {
+        atomic_store(&commit.on_disk, position);
+        tell_watchers();
+    }
+}
+
+void commit_set_log(enum commit_log log)
+{
+    if (atomic_exchange(&commit.log, (int)log) != (int)log) {
+        atomic_fetch_add(&commit.log_changes, 1);
+        tell_watchers();
     }
 }

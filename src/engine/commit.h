@@ -1,25 +1,45 @@
 /* The seam between the append-only file (persist/) and those who reply: how far the log of writes
  * has come, and how much of it is safe. Positions count bytes from the start of the process.
  *
+ * Two answers to "how much is safe": commit_synced is what replies to writes wait for; while syncs
+ * are left out on the user's wish (no-appendfsync-on-rewrite) it follows what is written.
+ * commit_is_on_disk is what WAITAOF promises: a sync that is believed covers it, and together with
+ * the files before it the data set comes back (COMMIT_LOGS).
+ *
  * While commit_gated (appendfsync always), a reply to a write leaves when commit_synced has reached
  * the position that commit_appended had after the write. Whoever waits for that has himself told by
  * the listener. State: positions are atomic, changed by the holder of the keyspace lock in
- * exclusive mode (appended) and by the log's thread (synced); the listener is set at boot. */
+ * exclusive mode (appended) and by the log's thread (synced, on_disk); the kind of log changes
+ * while the world stands or the data set is loaded; the listener is set at boot. */
 #ifndef ENGINE_COMMIT_H
 #define ENGINE_COMMIT_H
 
 #include "base/compiler.h"
 #include "base/futex.h"
+#include "base/slice.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+enum commit_log {
+    COMMIT_NO_LOG, /* appendonly no */
+    COMMIT_WAITS,  /* there is no base yet that holds what is in memory: nothing is safe */
+    COMMIT_LOGS,
+};
+
+/* What calls wait for that wait for commit_is_on_disk (block.h). */
+extern const struct slice commit_event;
+
 struct commit_state {
     ALIGNED(CACHE_LINE_BYTES) _Atomic uint64_t appended;
     ALIGNED(CACHE_LINE_BYTES) _Atomic uint64_t synced;
-    _Atomic uint32_t asleep;                      /* the log's thread waits for work: futex */
+    _Atomic uint32_t asleep; /* the log's thread waits for work: futex */
+    _Atomic uint64_t on_disk;
+    _Atomic bool watched;                         /* somebody waits for commit_event */
     ALIGNED(CACHE_LINE_BYTES) _Atomic bool gated; /* this line changes rarely */
+    _Atomic int log;                              /* enum commit_log */
+    _Atomic uint32_t log_changes;                 /* how often it has changed */
     _Atomic bool crowded; /* more waits to be written than memory is good for */
 };
 extern struct commit_state commit;
@@ -34,11 +54,15 @@ static inline uint64_t commit_appended(void)
 {
     return atomic_load_explicit(&commit.appended, memory_order_acquire);
 }
-/* What is before this position is on the disk. */
+/* Replies to writes before this position may leave. */
 static inline uint64_t commit_synced(void)
 {
     return atomic_load_explicit(&commit.synced, memory_order_acquire);
 }
+/* True when what is before this position is on the disk for good. */
+bool commit_is_on_disk(uint64_t position);
+/* commit_event is to be called when more is. Before the caller looks whether it has to wait. */
+void commit_watch(void);
 /* After a hold in which the log has grown, without lock: its thread is to look. */
 void commit_kick(void);
 /* Waits, without lock, while the disk is far behind: for a bounded time. */
@@ -52,7 +76,15 @@ static inline bool commit_is_crowded(void)
 /* Called by the log's thread whenever commit_synced has grown; holds no lock, must not wait. Boot.
  */
 void commit_set_listener(void (*listener)(void));
+/* Called when commit_event is due, on any thread; holds no lock that ranks after the listener's
+ * own, must not wait. Boot. */
+void commit_set_watcher(void (*watcher)(void));
 /* For the log: raises commit_synced to `position`, and tells. */
 void commit_advance(uint64_t position);
+/* For the log: raises what is on the disk to `position`, or says what kind of log there is; and
+ * tells.
+ */
+void commit_advance_on_disk(uint64_t position);
+void commit_set_log(enum commit_log log);
 
 #endif

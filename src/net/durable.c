@@ -4,6 +4,7 @@
 
 #include "base/lock.h"
 #include "base/mem.h"
+#include "engine/block.h"
 #include "engine/commit.h"
 #include "net/input.h"
 #include "net/output.h"
@@ -35,8 +36,28 @@ static void on_synced(void)
     lock_release(&log_side.lock);
 }
 
+/* A server thread has WAITAOF's calls looked at again: the end of the hold serves them. */
+static void call_watchers(struct server_thread *t, void *argument)
+{
+    (void)t;
+    (void)argument;
+    keyspace_lock_exclusive();
+    call_event(commit_event);
+    keyspace_unlock_exclusive();
+}
+
+static void on_watched(void)
+{
+    lock_acquire(&log_side.lock);
+    if (log_side.serving) {
+        server_thread_post(server_thread_at(0), call_watchers, NULL);
+    }
+    lock_release(&log_side.lock);
+}
+
 void durable_setup(void)
 {
+    commit_set_watcher(on_watched);
     commit_set_listener(on_synced);
 }
 

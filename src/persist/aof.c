@@ -88,6 +88,9 @@ void aof_apply_sync(void)
 void aof_set_stage(enum aof_stage stage)
 {
     aof_state.stage = stage;
+    commit_set_log(stage == AOF_OFF                              ? COMMIT_NO_LOG
+                   : stage == AOF_WAITING || aof_state.anew_from ? COMMIT_WAITS
+                                                                 : COMMIT_LOGS);
     aof_apply_sync();
 }
 

@@ -37,6 +37,10 @@ extern const struct load_source aof_load_source;
 
 /* BGREWRITEAOF. The world stands. */
 enum aof_result aof_rewrite(void) REQUIRES(gil);
+/* The data set has been replaced by one that is in no file of the log (a primary's, at a replica):
+ * a rewrite begins, again and again until one has succeeded, and nothing counts as safe before.
+ * Nothing to do while the log is off. */
+void aof_begin_anew(void) REQUIRES(gil);
 /* True while a child rewrites: there is one child at a time. */
 bool aof_has_child(void);
 /* Before the end: a child is ended; the log is written and synced. False (logged) when that fails.

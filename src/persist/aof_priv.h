@@ -22,10 +22,12 @@ enum aof_stage { AOF_OFF, AOF_WAITING, AOF_ON };
 struct aof_state {
     _Atomic int stage; /* enum aof_stage */
     struct aof_manifest manifest;
-    bool unusable;                 /* the manifest could not be read */
-    _Atomic int child;             /* the rewriting process, 0 without one */
-    _Atomic bool scheduled;        /* a rewrite is to begin */
-    _Atomic uint64_t base_bytes;   /* of all files after the last rewrite, or at the start */
+    bool unusable;               /* the manifest could not be read */
+    _Atomic int child;           /* the rewriting process, 0 without one */
+    _Atomic bool scheduled;      /* a rewrite is to begin */
+    _Atomic uint64_t anew_from;  /* the first rewrite that holds what replaced the data set; 0: the
+                                    files hold it */
+    _Atomic uint64_t base_bytes; /* of all files after the last rewrite, or at the start */
     _Atomic uint64_t closed_bytes; /* of all files but the one that grows */
 };
 extern struct aof_state aof_state;

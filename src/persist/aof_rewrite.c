@@ -169,6 +169,15 @@ enum aof_result aof_rewrite(void)
     return begin();
 }
 
+void aof_begin_anew(void)
+{
+    if (aof_state.stage != AOF_OFF) {
+        aof_state.anew_from = rewrite.count + 1;
+        aof_set_stage(aof_state.stage);
+        (void)aof_rewrite(); /* the cron job tries again */
+    }
+}
+
 /* ---- the end ---- */
 
 /* Gives the child's file its name and place in a manifest. */
@@ -216,6 +225,9 @@ static void succeed(struct aof_manifest *next)
     if (aof_state.stage != AOF_OFF) {
         if (aof_tail_facts().sync_failures == rewrite.sync_failures) {
             aof_tail_trust();
+        }
+        if (rewrite.count >= aof_state.anew_from) {
+            aof_state.anew_from = 0;
         }
         aof_set_stage(AOF_ON);
     }
@@ -283,7 +295,8 @@ static bool has_grown(void)
 /* Nothing is durable until there is a new base. */
 static bool is_needed(void)
 {
-    return aof_state.stage == AOF_WAITING || aof_tail_facts().sync_error != 0;
+    return aof_state.stage == AOF_WAITING || aof_state.anew_from != 0 ||
+           aof_tail_facts().sync_error != 0;
 }
 
 static bool is_too_soon(int64_t wall_ms, bool needed)

@@ -231,9 +231,13 @@ static bool write_whole(uint64_t end)
 static void publish_sure(void)
 {
     atomic_store_explicit(&shared.sure, far.sure, memory_order_release);
-    if (atomic_load(&shared.trusted) && far.sure > commit_synced()) {
+    if (!atomic_load(&shared.trusted)) {
+        return;
+    }
+    if (far.sure > commit_synced()) {
         commit_advance(far.sure);
     }
+    commit_advance_on_disk(far.sure);
 }
 
 static bool sync_file(void)

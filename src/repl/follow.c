@@ -16,6 +16,7 @@
 #include "persist/load.h"
 #include "repl/apply.h"
 #include "repl/backlog.h"
+#include "repl/safe_offset.h"
 #include "repl/follow_priv.h"
 #include "repl/link.h"
 #include "repl/replica.h"
@@ -280,11 +281,17 @@ static bool shake_hands(void)
 
 static bool acknowledge(void)
 {
-    char number[NUM_I64_MAX_CHARS];
+    uint64_t safe;
+    char number[NUM_I64_MAX_CHARS], safe_number[NUM_I64_MAX_CHARS];
     struct slice words[] = {SLICE("REPLCONF"), SLICE("ACK"),
-                            slice_of(number, num_format_u64(number, backlog_offset()))};
+                            slice_of(number, num_format_u64(number, backlog_offset())),
+                            SLICE("FACK"), slice_of(safe_number, 0)};
+    bool any_safe = safe_offset_get(&safe);
+    if (any_safe) {
+        words[4].len = num_format_u64(safe_number, safe);
+    }
     follow.acked_ms = replica_clock_ms();
-    return follow_send(&follow.link, 3, words);
+    return follow_send(&follow.link, any_safe ? 5 : 3, words);
 }
 
 /* Applies what has come. */
@@ -320,7 +327,8 @@ static void serve_stream(void)
                 return;
             }
         }
-        if ((apply_asked() || now_ms - follow.acked_ms >= ACK_MS) && !acknowledge()) {
+        bool due = apply_asked() || safe_offset_has_news() || now_ms - follow.acked_ms >= ACK_MS;
+        if (due && !acknowledge()) {
             return;
         }
     }

@@ -218,7 +218,7 @@ static bool replace_data(struct follow_link *l) NO_THREAD_SAFETY_ANALYSIS
     if (fine && propagate_on) {
         /* Its files begin anew, with what was loaded past it. */
         gil_stop_world();
-        (void)aof_rewrite();
+        aof_begin_anew();
         gil_resume_world();
     }
     gil_sleep();

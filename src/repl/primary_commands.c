@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/stats.h"
 #include "engine/block.h"
+#include "engine/commit.h"
 #include "net/client.h"
 #include "repl/backlog.h"
 #include "repl/follow.h"
@@ -85,6 +86,11 @@ static void take_acknowledgement(struct call *c)
         atomic_load(&r->state) > REPLICA_SYNCING) {
         replica_acknowledge(r, offset);
         call_event(acknowledged);
+        if (c->argc > 4 && call_arg_is(c, 3, "fack") && num_parse_u64(c->argv[4], &offset) &&
+            offset < UINT64_MAX) {
+            replica_acknowledge_safe(r, offset);
+            call_event(commit_event);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 #include "base/option.h"
 #include "engine/command.h"
 
-extern const struct command_row repl_commands[];
+extern const struct command_row repl_commands[], wait_aof_commands[];
 extern const struct option repl_options[];
 
 /* Boot and its reverse: the log of the stream, INFO's section. After propagate_setup. */

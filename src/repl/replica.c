@@ -249,6 +249,13 @@ void replica_acknowledge(struct replica *r, uint64_t offset)
     }
 }
 
+void replica_acknowledge_safe(struct replica *r, uint64_t offset)
+{
+    if (offset >= atomic_load(&r->safe_told)) {
+        atomic_store(&r->safe_told, offset + 1);
+    }
+}
+
 /* ---- looking ---- */
 
 void replicas_each(void (*visit)(struct replica *r, void *context), void *context)
@@ -278,6 +285,20 @@ static void count_having(struct replica *r, void *context)
     struct having *h = context;
     h->count += state_of(r) == REPLICA_ONLINE && !r->rdb_only &&
                 atomic_load_explicit(&r->ack_offset, memory_order_relaxed) >= h->offset;
+}
+
+static void count_safe(struct replica *r, void *context)
+{
+    struct having *h = context;
+    h->count += state_of(r) == REPLICA_ONLINE && !r->rdb_only &&
+                atomic_load_explicit(&r->safe_told, memory_order_relaxed) > h->offset;
+}
+
+int replicas_with_safe(uint64_t offset)
+{
+    struct having h = {.offset = offset};
+    replicas_each(count_safe, &h);
+    return h.count;
 }
 
 int replicas_with(uint64_t offset)

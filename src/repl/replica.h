@@ -52,6 +52,7 @@ struct replica {
     _Atomic uint64_t sent_offset; /* of the stream */
     _Atomic uint64_t got_bytes;   /* of the transfer */
     _Atomic uint64_t ack_offset;  /* it has so many bytes of the stream */
+    _Atomic uint64_t safe_told;   /* so many of them, and one, are on its disk; 0: it never told */
     _Atomic int64_t heard_ms;     /* when it last told, or took bytes of the transfer (monotonic) */
     _Atomic bool newline_due;     /* a sign of life */
     _Atomic bool doomed;          /* is to be closed */
@@ -68,11 +69,16 @@ void replica_wait(struct replica *r) REQUIRES(keyspace_lock);
 /* It says that it has so much. The client's thread. */
 void replica_acknowledge(struct replica *r, uint64_t offset);
 
+/* And so much is on its disk. */
+void replica_acknowledge_safe(struct replica *r, uint64_t offset);
+
 /* Calls `visit` for each, oldest first, with the list's lock held: a leaf. Any thread. */
 void replicas_each(void (*visit)(struct replica *r, void *context), void *context);
-/* How many are on the list; how many of them have told that they have `offset`. Any thread. */
+/* How many are on the list; how many of them have told that they have `offset`, and have it on
+ * disk. Any thread. */
 int replicas_count(void);
 int replicas_with(uint64_t offset);
+int replicas_with_safe(uint64_t offset);
 /* Monotonic milliseconds. */
 int64_t replica_clock_ms(void);
 

@@ -131,6 +131,7 @@ static const struct command_row *const command_tables[] = {
     migrate_commands,
     acl_commands,
     repl_commands,
+    wait_aof_commands,
     script_commands,
     function_commands,
 };

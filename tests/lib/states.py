@@ -6,7 +6,7 @@ from lib.boundary import B
 GROUPS = {b"string", b"bitmap", b"hyperloglog", b"list", b"hash", b"set", b"sorted-set", b"geo",
           b"stream", b"generic"}
 
-# Nothing of theirs is there yet.
+# They wait for others: test_wait_aof.py, test_replication_primary.py.
 NOT_YET = {"WAIT", "WAITAOF"}
 # Takes a payload with a checksum, which nobody guesses: test_dump.py.
 NOT_GUESSED = {"RESTORE"}
