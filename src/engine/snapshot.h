@@ -1,5 +1,11 @@
 /* The seam between what saves the data set (persist/) and those who need it done or must know of
- * it: SHUTDOWN, DEBUG RELOAD. State: set at boot. */
+ * it: SHUTDOWN, DEBUG RELOAD. State: set at boot.
+ *
+ * DEBUG RELOAD and DEBUG LOADAOF keep the world standing until all is loaded again: other clients
+ * wait and hear nothing of it, where Redis tells them -LOADING. Nobody ever sees a part of the data
+ * set, no write can come between the file and what is loaded from it, and the time is bounded by
+ * that of one SAVE and one load, for which Redis serves nobody either. Loads that nobody asked for
+ * by hand, at the start and of a primary's data set, answer -LOADING (persist/load.h). */
 #ifndef ENGINE_SNAPSHOT_H
 #define ENGINE_SNAPSHOT_H
 

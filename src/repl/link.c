@@ -25,7 +25,8 @@ static int64_t now_ms(void)
 static int64_t deadline_of(const struct link *l)
 {
     int64_t now = now_ms();
-    return l->timeout_ms > INT64_MAX - now ? INT64_MAX : now + l->timeout_ms;
+    int64_t deadline = l->timeout_ms > INT64_MAX - now ? INT64_MAX : now + l->timeout_ms;
+    return l->end_ms > 0 && l->end_ms < deadline ? l->end_ms : deadline;
 }
 
 /* Waits until the socket is ready; false at the deadline or when the end is wanted. */
@@ -56,6 +57,7 @@ static bool is_connected(const struct link *l)
 
 bool link_connect(struct link *l, const char *host, int port, const char *source)
 {
+    l->end_ms = l->total_ms > 0 ? now_ms() + l->total_ms : 0;
     l->context = source && source[0] ? redisConnectBindNonBlock(host, port, source)
                                      : redisConnectNonBlock(host, port);
     if (l->context && !l->context->err && wait_ready(l, POLLOUT, deadline_of(l)) &&

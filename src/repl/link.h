@@ -15,6 +15,8 @@
 struct link {
     struct redisContext *context; /* hiredis's; NULL: not connected */
     int64_t timeout_ms;           /* of each step */
+    int64_t total_ms;             /* of all steps from link_connect on; 0: as many as there are */
+    int64_t end_ms;               /* what follows from it: link_connect sets it */
     const _Atomic bool *stop;     /* once true every step fails soon; may be NULL */
 };
 

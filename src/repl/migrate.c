@@ -23,6 +23,7 @@
 #include "persist/payload.h"
 #include "repl/link.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
@@ -34,6 +35,8 @@
 /* How often what was changed meanwhile is sent again before the call gives up. */
 #define ROUNDS_MAX 64
 #define DEFAULT_TIMEOUT_MS 1000
+/* Everybody else may be kept waiting for so long by a call within EXEC or a script. */
+#define HELD_MAX_MS 1000
 
 enum item_state {
     ITEM_TO_SEND,   /* RESTORE */
@@ -292,9 +295,10 @@ static bool settle(struct job *j) EXCLUDES(keyspace_lock)
     return again;
 }
 
-static void open_link(struct job *j, struct link *l)
+/* `total_ms`: all that is done with it; 0: no bound but that of each step. */
+static void open_link(struct job *j, struct link *l, int64_t total_ms)
 {
-    *l = (struct link){.timeout_ms = j->timeout_ms, .stop = &pool.stop};
+    *l = (struct link){.timeout_ms = j->timeout_ms, .total_ms = total_ms, .stop = &pool.stop};
     buf_append_char(&j->host, '\0');
     buf_append_char(&j->source, '\0');
     if (!link_connect(l, j->host.data, j->port, j->source.data)) {
@@ -308,7 +312,7 @@ static void work(struct job *j) NO_THREAD_SAFETY_ANALYSIS
     struct link l;
     bool again = true;
     gil_sleep();
-    open_link(j, &l);
+    open_link(j, &l, 0);
     bool ok = l.context && greet(j, &l);
     gil_wake();
     for (int round = 0; ok && again && round < ROUNDS_MAX; round++) {
@@ -490,12 +494,29 @@ static void reply_outcome(struct call *c, const struct job *j)
     }
 }
 
+static bool is_address(const struct buf *host)
+{
+    char text[INET6_ADDRSTRLEN];
+    unsigned char bytes[sizeof(struct in6_addr)];
+    if (host->len >= sizeof(text)) {
+        return false;
+    }
+    memcpy(text, host->data, host->len);
+    text[host->len] = '\0';
+    return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
+}
+
 /* Who cannot wait: all of it here, under the lock, so nothing is changed meanwhile. */
 static void run_here(struct call *c, struct job *j) REQUIRES(keyspace_lock);
 static void run_here(struct call *c, struct job *j)
 {
     struct link l;
-    open_link(j, &l);
+    if (!is_address(&j->host)) {
+        reply_error(c->reply, "ERR MIGRATE within a transaction or a script needs an IP address: a "
+                              "name would be looked up while everybody waits");
+        return;
+    }
+    open_link(j, &l, j->timeout_ms < HELD_MAX_MS ? j->timeout_ms : HELD_MAX_MS);
     if (l.context && greet(j, &l)) {
         exchange(j, &l);
     }

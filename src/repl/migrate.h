@@ -4,7 +4,9 @@
  * what is here, so nothing that was written is lost.
  *
  * Inside of a transaction or a script nobody can wait: there the network is waited for under the
- * lock, as Redis does everywhere; its time-out bounds it.
+ * lock, as Redis does everywhere. That is bounded: all of it may take the call's time-out, but a
+ * second at most, and the host must be an address, since looking up a name has no bound. What the
+ * other server has confirmed by then is moved, the rest stays here, and the reply is -IOERR.
  *
  * State: jobs belong to the thread that works on them; whether one is done is keyspace state. */
 #ifndef REPL_MIGRATE_H

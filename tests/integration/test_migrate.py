@@ -171,6 +171,30 @@ def test_in_transaction(pair):
         assert other.call("GET", "a") == b"1"
 
 
+def test_within_a_transaction_or_a_script_it_is_bounded(server, connect, deaf):
+    """All of it takes a second at most, whatever its time-out and the number of keys; a name is not
+    looked up."""
+    c, other = connect(), connect()
+    names = ["k%d" % n for n in range(20)]
+    for name in names:
+        c.ok("SET", name, "v")
+    begin = time.monotonic()
+    c.ok("MULTI")
+    c.call("MIGRATE", HOST, deaf, "", 0, 600000, "KEYS", *names)
+    c.send("EXEC")
+    assert other.call("GET", "k0") == b"v"
+    [reply] = c.read()
+    assert reply.startswith(b"IOERR error or timeout")
+    assert c.call("EVAL", "return redis.pcall('MIGRATE', KEYS[1], ARGV[1], 'k0', 0, 600000)", 1, HOST,
+                  deaf).startswith(b"IOERR")
+    # Two seconds, and what a slow machine adds: far from ten minutes.
+    assert time.monotonic() - begin < 120
+    for host in ("localhost", "nowhere.invalid", "", "1" * 100):
+        assert c.call("EVAL", "return redis.pcall('MIGRATE', ARGV[1], ARGV[2], 'k0', 0, 1000)", 0, host,
+                      deaf).startswith(b"ERR MIGRATE within a transaction or a script needs an IP")
+    assert c.call("DBSIZE") == 20
+
+
 def test_client_that_leaves(pair):
     """The keys go all the same, or stay: never both, never neither."""
     source, target = pair()
