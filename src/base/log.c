@@ -139,6 +139,28 @@ static void log_write_all(int fd, const char *bytes, size_t len)
     }
 }
 
+int log_raw_open(void)
+{
+    return file_path[0] == '\0' ? STDOUT_FILENO
+                                : open(file_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+}
+
+void log_raw_close(int fd)
+{
+    if (fd != STDOUT_FILENO) {
+        close(fd);
+    }
+}
+
+void log_raw(const char *bytes, size_t len)
+{
+    int fd = log_raw_open();
+    if (fd >= 0) {
+        log_write_all(fd, bytes, len);
+        log_raw_close(fd);
+    }
+}
+
 static void log_to_file(const char *message, size_t len, enum log_level level)
 {
     static const char marks[] = {'.', '-', '*', '#'};
@@ -163,15 +185,7 @@ static void log_to_file(const char *message, size_t len, enum log_level level)
     log_put(&line, ' ');
     log_put_escaped(&line, message, len);
     log_put(&line, '\n');
-    if (file_path[0] == '\0') {
-        log_write_all(STDOUT_FILENO, line.text, line.len);
-        return;
-    }
-    int fd = open(file_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    if (fd >= 0) {
-        log_write_all(fd, line.text, line.len);
-        close(fd);
-    }
+    log_raw(line.text, line.len);
 }
 
 void log_write(enum log_level level, const char *format, ...)

@@ -9,10 +9,12 @@
 #include "base/compiler.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-enum log_level { LOG_DEBUG_LEVEL, LOG_VERBOSE, LOG_NOTICE, LOG_WARNING };
+enum log_level { LOG_DEBUG_LEVEL, LOG_VERBOSE, LOG_NOTICE, LOG_WARNING, LOG_NOTHING };
 
-/* Writes one line when `level` is at or above the set level. Messages over 1,024 bytes are cut. */
+/* Writes one line when `level` (not LOG_NOTHING) is at or above the set level. Messages over 1,024
+ * bytes are cut. */
 void log_write(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 #define log_debug(...) log_write(LOG_DEBUG_LEVEL, __VA_ARGS__)
 #define log_verbose(...) log_write(LOG_VERBOSE, __VA_ARGS__)
@@ -31,6 +33,12 @@ bool log_set_file(const char *path) MUST_CHECK;
 /* Also sends lines to /dev/log. `ident` is copied (at most 63 bytes); `facility` is RFC 5424's
  * number, 16 for local0. */
 void log_set_syslog(bool enabled, const char *ident, int facility);
+/* For the report of a crash, in a signal's handler: where lines go, opened (standard output, or the
+ * file; -1 when it cannot be opened) and closed again, and bytes written there as they are. No
+ * syslog. */
+int log_raw_open(void);
+void log_raw_close(int fd);
+void log_raw(const char *bytes, size_t len);
 /* The letter after the pid: 'M' primary, 'S' replica, 'C' child, 'X' sentinel. */
 void log_set_role(char role);
 

@@ -395,7 +395,18 @@ void mem_purge(void)
     mallctl(name, NULL, NULL, NULL, 0);
 }
 
+bool mem_set_background(bool on)
+{
+    return mallctl("background_thread", NULL, NULL, &on, sizeof(on)) == 0;
+}
+
 #else
+
+bool mem_set_background(bool on)
+{
+    (void)on;
+    return true;
+}
 
 void mem_thread_enter(void)
 {

@@ -152,6 +152,10 @@ static inline int64_t mem_own_balance(void)
 }
 /* Name and version of the allocator, as INFO's mem_allocator shows it ("jemalloc-5.3.0"). */
 const char *mem_allocator_name(void);
+/* Has threads of the allocator's return dirty pages to the system after a while, instead of those
+ * that allocate; or no more. False when the allocator refuses. One that has no such threads does
+ * nothing. */
+bool mem_set_background(bool on) MUST_CHECK;
 /* Returns dirty pages to the system (MEMORY PURGE). */
 void mem_purge(void);
 /* Has the system supply the pages of a fresh block at once (MADV_POPULATE_WRITE, Linux 5.14;

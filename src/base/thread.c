@@ -2,6 +2,7 @@
 #include "base/thread.h"
 
 #include "base/mem.h"
+#include "base/thread_cpus.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +14,35 @@
 static _Atomic bool slot_taken[THREAD_MAX];
 static _Atomic unsigned slots_used; /* highest slot ever taken + 1 */
 static _Thread_local unsigned my_slot;
+
+/* For the handler of a crash: a thread may crash because its stack has run out. */
+#define HANDLER_STACK_BYTES ((size_t)64 * 1024)
+
+static _Thread_local void *handler_stack;
+
+/* Sanitizers may have given the thread one: it stays. */
+static void provide_handler_stack(void)
+{
+    stack_t now;
+    if (handler_stack || sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE)) {
+        return;
+    }
+    handler_stack = mem_alloc(HANDLER_STACK_BYTES);
+    stack_t own = {.ss_sp = handler_stack, .ss_size = HANDLER_STACK_BYTES};
+    if (sigaltstack(&own, NULL) != 0) {
+        mem_free(handler_stack);
+        handler_stack = NULL;
+    }
+}
+
+static void withdraw_handler_stack(void)
+{
+    stack_t none = {.ss_flags = SS_DISABLE};
+    if (handler_stack && sigaltstack(&none, NULL) == 0) {
+        mem_free(handler_stack);
+        handler_stack = NULL;
+    }
+}
 
 static unsigned take_free_slot(void)
 {
@@ -40,11 +70,13 @@ unsigned thread_enter(const char *name)
     snprintf(short_name, sizeof(short_name), "%s", name);
     pthread_setname_np(pthread_self(), short_name);
     mem_thread_enter();
+    provide_handler_stack();
     return my_slot;
 }
 
 void thread_leave(void)
 {
+    withdraw_handler_stack();
     mem_thread_leave();
     atomic_store(&slot_taken[my_slot], false);
     my_slot = 0;
@@ -57,11 +89,26 @@ unsigned thread_slot(void)
 
 int thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     sigset_t all, before;
+    cpu_set_t cores;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    bool confined = thread_cpus_of(THREAD_WORK_BACKGROUND, &cores) &&
+                    pthread_attr_setaffinity_np(&attributes, sizeof(cores), &cores) == 0;
     sigfillset(&all);
+    /* A fault whose signal is blocked ends the process without a word. */
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        sigdelset(&all, faults[i]);
+    }
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, run, arg);
+    int error = pthread_create(thread, &attributes, run, arg);
+    if (error && confined) {
+        /* Cores that are not there, or not ours: better anywhere than not at all. */
+        error = pthread_create(thread, NULL, run, arg);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
     return error;
 }
 

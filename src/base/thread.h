@@ -12,13 +12,14 @@
 
 /* Registers the calling thread under `name` (shown by ps -L, at most 15 bytes) and gives it the
  * lowest free slot; aborts when there is none. Every thread of ours calls it once before any lock;
- * again after a leave. */
+ * again after a leave. Handlers of signals that want a stack of their own (SA_ONSTACK) find one. */
 unsigned thread_enter(const char *name);
 /* Gives the slot back. The thread holds no lock. */
 void thread_leave(void);
 /* The calling thread's slot. */
 unsigned thread_slot(void);
-/* Starts a detached or joinable thread with all signals blocked; returns an errno value. */
+/* Starts a joinable thread with all signals blocked but those of a crash, on the cores of
+ * background work (thread_cpus.h); returns an errno value. */
 int thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 /* Number of cores this process may run on. */
 unsigned thread_core_count(void);

@@ -57,6 +57,9 @@ extern const struct command_row cluster_commands[];
 extern const struct command_row pubsub_commands[];
 extern const struct command_row acl_commands[];
 
+/* Boot: how DEBUG CHANGE-REPL-ID gives the stream to replicas another id. World. */
+void debug_set_change_repl_id(void (*change)(void));
+
 /* The options of families that have some. */
 extern const struct option hyperloglog_options[];
 extern const struct option sort_options[];

@@ -4,14 +4,18 @@
 #include "engine/acl_log.h"
 #include "engine/auth.h"
 #include "engine/call.h"
-#include "base/version.h"
+#include "engine/identity.h"
+#include "engine/shutdown.h"
 
 #include <assert.h>
 
 PLAIN_COMMAND(connection_ping)
 {
+    unsigned flags;
     if (c->argc > 2) {
         reply_error(c->reply, "ERR wrong number of arguments for 'ping' command");
+    } else if (unlikely(shutdown_is_soft(&flags))) {
+        reply_error(c->reply, "ERR The server is shutting down softly");
     } else if (c->session->subscriptions > 0 && c->session->proto == 2) {
         reply_array(c->reply, 2); /* in the form of a message */
         reply_bulk_cstr(c->reply, "pong");
@@ -143,7 +147,7 @@ static void hello_reply(struct call *c)
     reply_bulk_cstr(r, "server");
     reply_bulk_cstr(r, "redis");
     reply_bulk_cstr(r, "version");
-    reply_bulk_cstr(r, REDIS_COMPAT_VERSION);
+    reply_bulk_cstr(r, identity_version());
     reply_bulk_cstr(r, "proto");
     reply_i64(r, c->session->proto);
     reply_bulk_cstr(r, "id");

@@ -6,6 +6,7 @@
 #include "commands/peer.h"
 #include "base/glob.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "ds/quicklist.h"
 #include "engine/config.h"
@@ -13,8 +14,10 @@
 #include "engine/snapshot.h"
 #include "keyspace/expire.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* ---- Time ---- */
@@ -122,13 +125,70 @@ WORLD_COMMAND(debug_check)
     reply_ok(c->reply);
 }
 
+/* Replies are built in memory of the server thread, which all its clients share, so there is no
+ * buffer of a client's whose size could change: test suites may ask, nothing is switched. */
+WORLD_COMMAND(debug_replybuffer)
+{
+    int64_t value;
+    bool peak = call_arg_is(c, 2, "peak-reset-time");
+    if (!peak && !call_arg_is(c, 2, "resizing")) {
+        debug_reply_unknown(c);
+    } else if ((peak && (call_arg_is(c, 3, "never") || call_arg_is(c, 3, "reset"))) ||
+               call_arg_i64(c, 3, &value)) {
+        reply_ok(c->reply);
+    }
+}
+
+/* CONFIG REWRITE with all options. */
+WORLD_COMMAND(debug_rewrite_all)
+{
+    const char *error;
+    if (config_rewrite_all(&error)) {
+        reply_ok(c->reply);
+    } else {
+        reply_errorf(c->reply, "ERR CONFIG-REWRITE-FORCE-ALL failed: %s", error);
+    }
+}
+
+static void (*change_repl_id)(void);
+
+void debug_set_change_repl_id(void (*change)(void))
+{
+    change_repl_id = change;
+}
+
+WORLD_COMMAND(debug_change_repl_id)
+{
+    log_notice("DEBUG CHANGE-REPL-ID: the history gets another name");
+    change_repl_id();
+    reply_ok(c->reply);
+}
+
 /* ---- Ways to die ---- */
 
+/* By a fault, not by raise(): so the report shows what a fault's report shows. */
 WORLD_COMMAND(debug_segfault)
 {
+    void *page = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     (void)c;
     log_warning("DEBUG SEGFAULT: dying as asked");
+    if (page != MAP_FAILED) {
+        *(volatile char *)page = 'x';
+    }
     raise(SIGSEGV);
+}
+
+WORLD_COMMAND(debug_assert)
+{
+    (void)c;
+    assert(!"DEBUG ASSERT: dying as asked");
+}
+
+/* Dies as when there is no memory. */
+WORLD_COMMAND(debug_oom)
+{
+    (void)c;
+    mem_die(SIZE_MAX);
 }
 
 WORLD_COMMAND(debug_panic)
@@ -143,8 +203,14 @@ WORLD_COMMAND(debug_panic)
 WORLD_COMMAND(debug_help)
 {
     static const char *const lines[] = {
+        "ASSERT",
+        "    Die by a failed assertion.",
+        "CHANGE-REPL-ID",
+        "    Give the stream to replicas another id: they fetch everything anew.",
         "CHECK",
         "    Walk all tables and die if one is damaged.",
+        "CONFIG-REWRITE-FORCE-ALL",
+        "    CONFIG REWRITE with a line for each option that has a value.",
         "DIGEST",
         "    Reply a signature of all data: equal for equal data.",
         "DIGEST-VALUE <key> [<key> ...]",
@@ -167,6 +233,8 @@ WORLD_COMMAND(debug_help)
         "    Reply a text of the allocator's controls.",
         "OBJECT <key> [FAST]",
         "    Reply how a key's value is kept; with FAST without its size in a file.",
+        "OOM",
+        "    Die as when memory is out.",
         "PANIC",
         "    Die by abort().",
         "POPULATE <count> [<prefix>] [<size>]",
@@ -182,6 +250,8 @@ WORLD_COMMAND(debug_help)
         "    Keep elements of large lists by themselves from this size on; 0 ends it.",
         "LOADAOF",
         "    Forget all keys and load the append-only file.",
+        "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|time>, REPLYBUFFER RESIZING <0|1>",
+        "    Nothing: clients have no reply buffers of their own here.",
         "RELOAD [NOSAVE]",
         "    Save the data set (unless told not to), forget it and load the file.",
         "SDSLEN <key>",
@@ -232,7 +302,10 @@ struct debug_subcommand {
 #define DEBUG_ANY INT32_MAX
 
 static const struct debug_subcommand debug_subcommands[] = {
+    {"assert", 2, 2, debug_assert},
+    {"change-repl-id", 2, 2, debug_change_repl_id},
     {"check", 2, 2, debug_check},
+    {"config-rewrite-force-all", 2, 2, debug_rewrite_all},
     {"digest", 2, 2, debug_digest},
     {"digest-value", 2, DEBUG_ANY, debug_digest_value},
     {"eager-balance", 3, 3, debug_eager_balance},
@@ -245,6 +318,7 @@ static const struct debug_subcommand debug_subcommands[] = {
     {"mallctl", 3, 4, debug_mallctl},
     {"mallctl-str", 3, 4, debug_mallctl_str},
     {"object", 3, 4, debug_object},
+    {"oom", 2, 2, debug_oom},
     {"panic", 2, 2, debug_panic},
     {"populate", 3, 5, debug_populate},
     {"pause-cron", 3, 3, debug_pause_cron},
@@ -253,6 +327,7 @@ static const struct debug_subcommand debug_subcommands[] = {
     {"quicklist-packed-threshold", 3, 3, debug_quicklist_threshold},
     {"loadaof", 2, 2, debug_loadaof},
     {"reload", 2, 3, debug_reload},
+    {"replybuffer", 4, 4, debug_replybuffer},
     {"sdslen", 3, 3, debug_sdslen},
     {"segfault", 2, 2, debug_segfault},
     {"set-active-expire", 3, 3, debug_set_active_expire},

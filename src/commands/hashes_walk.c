@@ -1,5 +1,6 @@
 /* Hashes as a whole: all fields, a walk over them, random ones. */
 #include "commands/commands.h"
+#include "commands/random_limit.h"
 #include "commands/scan_args.h"
 
 #include "base/mem.h"
@@ -215,7 +216,8 @@ static void reply_distinct(struct call *c, const struct entry *e, uint64_t wante
 /* The count, and whether values are wanted; false with an error replied. */
 static bool parse_count(struct call *c, int64_t *count, bool *values)
 {
-    if (!call_arg_range(c, 2, -INT64_MAX, INT64_MAX, count, NULL)) {
+    if (!call_arg_range(c, 2, -INT64_MAX, INT64_MAX, count, NULL) ||
+        !random_limit_allows(c, *count)) {
         return false;
     }
     *values = c->argc == 4 && call_arg_is(c, 3, "withvalues");

@@ -107,6 +107,8 @@ READ_COMMAND(server_lolwut)
 
 /* Beside the engine's flags: SHUTDOWN ABORT. */
 #define SHUTDOWN_WORD_ABORT (1u << 16)
+/* SHUTDOWN SOFT. */
+#define SHUTDOWN_WORD_SOFT (1u << 17)
 
 /* The flags of SHUTDOWN's arguments; false when they make no sense. */
 static bool server_shutdown_parse(const struct call *c, unsigned *flags)
@@ -116,7 +118,7 @@ static bool server_shutdown_parse(const struct call *c, unsigned *flags)
         unsigned flag;
     } words[] = {
         {"save", SHUTDOWN_SAVE},   {"nosave", SHUTDOWN_NOSAVE},    {"now", SHUTDOWN_NOW},
-        {"force", SHUTDOWN_FORCE}, {"abort", SHUTDOWN_WORD_ABORT},
+        {"force", SHUTDOWN_FORCE}, {"abort", SHUTDOWN_WORD_ABORT}, {"soft", SHUTDOWN_WORD_SOFT},
     };
     *flags = 0;
     for (int i = 1; i < c->argc; i++) {
@@ -150,6 +152,11 @@ WORLD_COMMAND(server_shutdown)
         } else {
             reply_error(c->reply, busy ? busy : "ERR The script has just ended: ask again");
         }
+    } else if (flags & SHUTDOWN_WORD_SOFT) {
+        shutdown_request_soft(flags & ~SHUTDOWN_WORD_SOFT);
+        reply_ok(c->reply);
+    } else if (flags & SHUTDOWN_WORD_ABORT && shutdown_withdraw_soft()) {
+        reply_ok(c->reply);
     } else if (flags & SHUTDOWN_WORD_ABORT) {
         /* Without replicas to wait for, a shutdown is over before anybody can call it off. */
         reply_error(c->reply, "ERR No shutdown in progress.");
@@ -229,7 +236,7 @@ const struct command_row server_commands[] = {
      .since = "1.0.0",
      .summary = "Ends the server.",
      .complexity = "O(1), and O(N) to save N keys",
-     .args = "[[NOSAVE|SAVE] [NOW] [FORCE]|ABORT]",
+     .args = "[[NOSAVE|SAVE] [NOW] [FORCE] [SOFT]|ABORT]",
      .history = "7.0.0:Takes NOW, FORCE and ABORT."},
     {.name = "swapdb",
      .run = server_swapdb,

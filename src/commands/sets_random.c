@@ -1,6 +1,7 @@
 /* Random members of sets: SPOP and SRANDMEMBER. A count that a client sends reserves nothing; what
  * it may make us reply is bounded. */
 #include "commands/commands.h"
+#include "commands/random_limit.h"
 #include "commands/sets_priv.h"
 
 #include "engine/propagate.h"
@@ -204,7 +205,7 @@ READ_COMMAND(random_several)
     int64_t count;
     struct entry *e;
     if (!call_arg_range(c, 2, -INT64_MAX, INT64_MAX, &count, NULL) ||
-        !call_read_typed(c, 0, VALUE_SET, &e)) {
+        !random_limit_allows(c, count) || !call_read_typed(c, 0, VALUE_SET, &e)) {
         return;
     }
     if (!e || count == 0) {

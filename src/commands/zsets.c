@@ -1,6 +1,7 @@
 /* Sorted sets: adding, removing and looking up members, random ones, and ZSCAN. Ranges are in
  * zsets_range.c, popping in zsets_pop.c, union, intersection and difference in zsets_algebra.c. */
 #include "commands/commands.h"
+#include "commands/random_limit.h"
 #include "commands/scan_args.h"
 #include "commands/zsets_priv.h"
 
@@ -409,6 +410,9 @@ READ_COMMAND(zrandmember_command)
     }
     if (c->argc > 4 || (with_scores && !call_arg_is(c, 3, "withscores"))) {
         reply_syntax_error(c->reply);
+        return;
+    }
+    if (!random_limit_allows(c, count)) {
         return;
     }
     if (count < -RANDOM_REPEATS_MAX || (with_scores && count > INT64_MAX / 2)) {

@@ -42,6 +42,8 @@ bool config_set(const struct slice *pairs, int pair_count, struct slice *failed,
  * ("No such file or directory" ...). `include` lines stay; what an included file set and nobody
  * changed is not repeated. */
 bool config_rewrite(const char **error) MUST_CHECK;
+/* The same, with a line for every option that has a value and is shown by CONFIG GET *. */
+bool config_rewrite_all(const char **error) MUST_CHECK;
 /* Path of the loaded file (absolute), "" without one. */
 const char *config_file_path(void);
 /* enable-protected-configs, enable-debug-command, enable-module-command: who may ("no", "yes",

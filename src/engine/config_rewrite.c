@@ -46,6 +46,7 @@ struct rewrite {
     struct file_option *options; /* one an entry */
     unsigned last_include;       /* NO_LINE */
     bool has_signature;
+    bool all;            /* initial values as well */
     struct buf appended; /* new lines at the end */
     struct buf result;
 };
@@ -205,6 +206,12 @@ static bool is_initial(const struct config_entry *e)
     return same;
 }
 
+/* Whether a line can say an initial value: nothing is said by no line. */
+static bool is_worth_a_line(const struct config_entry *e)
+{
+    return (e->option->flags & OPTION_HIDDEN) == 0 && e->initial_value.len > 0;
+}
+
 /* Puts the option's value into the place of one of its lines and drops the others. For repeatable
  * options that is the first, else the last, whose place decides against included files. */
 static void replace_lines(struct rewrite *w, const struct config_entry *e, struct file_option *o,
@@ -280,7 +287,7 @@ static bool rewrite_option(struct rewrite *w, unsigned index)
         if (!line_is_true(e, o, &d)) {
             replace_lines(w, e, o, &d);
         }
-    } else if (overridden || !is_initial(e)) {
+    } else if (overridden || !is_initial(e) || (w->all && is_worth_a_line(e))) {
         buf_printf(&w->appended, "%s ", e->option->name);
         buf_append_slice(&w->appended, buf_slice(&d.written));
         buf_append_char(&w->appended, '\n');
@@ -411,7 +418,7 @@ static bool fail_with(int fault, const char **error)
     return false;
 }
 
-bool config_rewrite(const char **error)
+static bool rewrite(bool all, const char **error)
 {
     const char *path = config_file_path();
     if (path[0] == '\0') {
@@ -420,6 +427,7 @@ bool config_rewrite(const char **error)
     }
     struct rewrite w;
     rewrite_init(&w);
+    w.all = all;
     int fault = config_read_file(path, &w.content);
     if (fault == ENOENT) {
         fault = 0; /* somebody removed it: it is made anew */
@@ -444,4 +452,14 @@ bool config_rewrite(const char **error)
         return false;
     }
     return fault == 0 ? true : fail_with(fault, error);
+}
+
+bool config_rewrite(const char **error)
+{
+    return rewrite(false, error);
+}
+
+bool config_rewrite_all(const char **error)
+{
+    return rewrite(true, error);
 }

@@ -25,6 +25,8 @@
  */
 #define PLACES_ON_STACK 64
 
+_Thread_local const struct call *call_running;
+
 static struct {
     call_observer observer;
     _Atomic bool observed;
@@ -403,7 +405,10 @@ void call_run(struct call *c)
         return;
     }
     struct reply_mark before = reply_mark(c->reply);
+    const struct call *outer = call_running;
+    call_running = c;
     run_handler(c, before);
+    call_running = outer;
     if (unlikely(expire_must_rerun())) {
         assert(c->held == ACCESS_SHARED);
         call_abandon(&c->continuation);
@@ -431,7 +436,9 @@ bool call_continue(struct call *c)
     assert(c->continuation.step);
     c->db = db_at(c->session->db_index);
     reply_allow_loss(c->reply, false); /* there is no going back to before the first slice */
+    call_running = c;
     bool done = c->continuation.step(c, c->continuation.state);
+    call_running = NULL;
     assert(!expire_must_rerun());
     if (!done) {
         return false;

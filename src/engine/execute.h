@@ -26,6 +26,9 @@ void call_find_keys(struct call *c, struct arena *arena);
  * copy in c->parked, which is the caller's: to be enqueued in the same hold. A call that is not
  * nested serves, before it returns, those who waited for what it has changed. */
 void call_run(struct call *c);
+/* The call that the calling thread runs, the innermost one; NULL between calls. For the report of a
+ * crash. */
+extern _Thread_local const struct call *call_running;
 /* Runs one more slice; true when the call is done (its continuation is destroyed then). */
 bool call_continue(struct call *c) MUST_CHECK;
 /* Ends a continuation that nobody will run any more (its client has gone). */

@@ -8,8 +8,15 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+static void (*begin_child)(enum child_kind kind);
+
+void fork_child_set_begin(void (*begin)(enum child_kind kind))
+{
+    begin_child = begin;
+}
+
 /* What the child does first. */
-static void become_child(int parent, int keep)
+static void become_child(enum child_kind kind, int parent, int keep)
 {
     lock_forbid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -27,14 +34,17 @@ static void become_child(int parent, int keep)
         }
         close_range((unsigned)keep + 1, ~0U, 0);
     }
+    if (begin_child) {
+        begin_child(kind);
+    }
 }
 
-int fork_child(int keep)
+int fork_child(enum child_kind kind, int keep)
 {
     int parent = (int)getpid();
     int pid = (int)fork();
     if (pid == 0) {
-        become_child(parent, keep);
+        become_child(kind, parent, keep);
     }
     return pid;
 }

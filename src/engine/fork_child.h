@@ -7,15 +7,22 @@
  * child does not take any: it logs nothing, frees nothing of the server's, runs no command, and
  * ends by _exit. Debug builds abort a child that takes a lock (base/lock.h). malloc works there
  * because the allocator prepares for forks. The child dies with the server, so that no file of an
- * earlier life replaces a later one's, and has none of its descriptors. State: none. */
+ * earlier life replaces a later one's, and has none of its descriptors. State: immutable after
+ * boot. */
 #ifndef ENGINE_FORK_CHILD_H
 #define ENGINE_FORK_CHILD_H
 
 #include "base/compiler.h"
 #include "keyspace/lock.h"
 
+/* What the child is for. */
+enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER };
+
 /* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
  * below 3 stay open in the child (-1: none to keep). */
-int fork_child(int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
+int fork_child(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
+/* Boot: `begin` is called in each child before anything else happens there. It may do what a child
+ * may: no lock, no memory of the server's freed. */
+void fork_child_set_begin(void (*begin)(enum child_kind kind));
 
 #endif

@@ -16,7 +16,7 @@
 /* Beside the flags: somebody asked, perhaps without any flag. */
 #define SHUTDOWN_ASKED (1u << 31)
 
-static _Atomic unsigned request;
+static _Atomic unsigned request, soft_request;
 static int event_fd = -1;
 static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler sets the request");
 
@@ -47,6 +47,7 @@ void shutdown_withdraw(void)
     ssize_t got = read(event_fd, &count, sizeof(count));
     (void)got;
     atomic_store(&request, 0);
+    atomic_store(&soft_request, 0);
 }
 
 bool shutdown_requested(unsigned *flags)
@@ -56,13 +57,58 @@ bool shutdown_requested(unsigned *flags)
     return (word & SHUTDOWN_ASKED) != 0;
 }
 
+/* ---- softly ---- */
+
+void shutdown_request_soft(unsigned flags)
+{
+    atomic_store(&soft_request, flags | SHUTDOWN_ASKED);
+}
+
+bool shutdown_is_soft(unsigned *flags)
+{
+    unsigned word = atomic_load_explicit(&soft_request, memory_order_relaxed);
+    *flags = word & ~SHUTDOWN_ASKED;
+    return (word & SHUTDOWN_ASKED) != 0;
+}
+
+bool shutdown_withdraw_soft(void)
+{
+    return (atomic_exchange(&soft_request, 0) & SHUTDOWN_ASKED) != 0;
+}
+
 int shutdown_event_fd(void)
 {
     assert(event_fd >= 0);
     return event_fd;
 }
 
+/* ---- options ---- */
+
 int64_t shutdown_timeout_s;
+static _Atomic bool softly;
+
+/* Not an OPTION_BOOL, whose value is no atomic. */
+static bool parse_softly(const struct option *option UNUSED, const struct slice *words, int count,
+                         const char **error)
+{
+    bool yes = count == 1 && slice_equal_nocase(words[0], "yes");
+    if (!yes && (count != 1 || !slice_equal_nocase(words[0], "no"))) {
+        *error = "argument must be 'yes' or 'no'";
+        return false;
+    }
+    softly = yes;
+    return true;
+}
+
+static void format_softly(const struct option *option UNUSED, struct buf *out)
+{
+    buf_append_cstr(out, softly ? "yes" : "no");
+}
+
+bool shutdown_signals_softly(void)
+{
+    return softly;
+}
 
 const struct option shutdown_options[] = {
     {.name = "shutdown-timeout",
@@ -71,5 +117,10 @@ const struct option shutdown_options[] = {
      .initial = "10",
      .min = 0,
      .max = INT32_MAX},
+    {.name = "soft-shutdown",
+     .type = OPTION_CUSTOM,
+     .initial = "no",
+     .parse = parse_softly,
+     .format = format_softly},
     {.name = NULL},
 };

@@ -17,6 +17,14 @@ enum shutdown_flag {
 
 /* Asks the main thread to end the server. Any thread, also a signal handler. */
 void shutdown_request(unsigned flags);
+/* Softly: the server goes on for those who are connected, takes nobody new, fails PING so that load
+ * balancers look elsewhere, and ends with these flags when the last client has gone (net/ sees to
+ * that). Any thread. */
+void shutdown_request_soft(unsigned flags);
+/* True since then, with the flags. */
+bool shutdown_is_soft(unsigned *flags);
+/* Calls it off; false when there is nothing to call off. */
+bool shutdown_withdraw_soft(void);
 /* The request is off: the server goes on. Main thread. */
 void shutdown_withdraw(void);
 /* True once somebody asked; the flags he gave. */
@@ -29,6 +37,8 @@ void shutdown_setup(void);
 /* shutdown-timeout: seconds that the end may wait for replicas to have everything. World state, as
  * all options are. */
 extern int64_t shutdown_timeout_s;
+/* soft-shutdown: signals ask softly. Atomic: a signal is heard while others have the world. */
+bool shutdown_signals_softly(void);
 extern const struct option shutdown_options[];
 
 #endif

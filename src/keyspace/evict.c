@@ -48,6 +48,7 @@ static struct {
     int64_t samples, tenacity;
     _Atomic uint32_t epoch; /* raised when limit or policy change: all leases end */
     _Atomic bool suspended, elsewhere;
+    bool replica_evicts_nothing;    /* replica-ignore-maxmemory */
     _Atomic uint64_t over_since_ms; /* monotonic; 0: within */
     _Atomic uint64_t exceeded_ms;
     void (*changed)(void); /* immutable after boot */
@@ -451,7 +452,8 @@ static enum evict_result run_for(int64_t now_ms, uint64_t limit_us)
     enum evict_result result = EVICT_WITHIN;
     size_t used = evict_counted_bytes();
     if (atomic_load_explicit(&state.suspended, memory_order_relaxed) ||
-        atomic_load_explicit(&state.elsewhere, memory_order_relaxed)) {
+        (atomic_load_explicit(&state.elsewhere, memory_order_relaxed) &&
+         state.replica_evicts_nothing)) {
         renew_lease(0);
         note_result(EVICT_WITHIN);
         return EVICT_WITHIN;
@@ -556,5 +558,10 @@ const struct option evict_options[] = {
      .initial = "10",
      .min = 0,
      .max = 100},
+    {.name = "replica-ignore-maxmemory",
+     .alias = "slave-ignore-maxmemory",
+     .type = OPTION_BOOL,
+     .target = &state.replica_evicts_nothing,
+     .initial = "yes"},
     {.name = NULL},
 };

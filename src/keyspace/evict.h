@@ -61,7 +61,8 @@ enum evict_result evict_run(int64_t now_ms) EXCLUDES(keyspace_lock);
 void evict_cron(int64_t now_ms, int64_t budget_us) EXCLUDES(keyspace_lock);
 /* While suspended nothing is evicted and nothing refused (CLIENT PAUSE, loading). Any thread. */
 void evict_suspend(bool suspended);
-/* The same while the server follows another one, which tells what goes. Any thread. */
+/* The same while the server follows another one, which tells what goes (unless
+ * replica-ignore-maxmemory says otherwise). Any thread. */
 void evict_set_elsewhere(bool elsewhere);
 
 /* Bytes in use that are counted against the limit: all but what is on its way to be freed by the
@@ -73,7 +74,7 @@ void evict_exceeded_ms(uint64_t *total_ms, uint64_t *current_ms);
 /* CONFIG RESETSTAT. */
 void evict_reset_stats(void);
 
-/* maxmemory, maxmemory-samples, maxmemory-eviction-tenacity. */
+/* maxmemory, maxmemory-samples, maxmemory-eviction-tenacity, replica-ignore-maxmemory. */
 extern const struct option evict_options[];
 
 #endif

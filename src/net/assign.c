@@ -4,9 +4,12 @@
 #include <assert.h>
 #include <stdatomic.h>
 
+/* A replica counts for several clients: it gets every write. */
 static uint64_t thread_clients(const struct server_thread *t)
 {
-    return atomic_load_explicit(&t->client_count, memory_order_relaxed);
+    return atomic_load_explicit(&t->client_count, memory_order_relaxed) +
+           atomic_load_explicit(&t->feed_count, memory_order_relaxed) *
+               (uint64_t)(net_settings.replica_weighting_factor - 1);
 }
 
 struct server_thread *assign_thread(void)

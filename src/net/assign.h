@@ -6,7 +6,8 @@
 #include "net/server_thread.h"
 
 /* The thread for a new connection: the first that has fewer than min-clients-per-thread clients,
- * else the one with the fewest; with active-client-balancing off, each in turn. */
+ * else the one with the fewest, a replica counting for replica-weighting-factor of them; with
+ * active-client-balancing off, each in turn. */
 struct server_thread *assign_thread(void);
 /* Gives a fresh client to a thread. */
 void assign_client(struct client *c, struct server_thread *t);

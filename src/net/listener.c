@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "engine/auth.h"
 #include "engine/gil.h"
+#include "engine/shutdown.h"
 #include "net/assign.h"
 #include "net/client.h"
 #include "net/socket.h"
@@ -87,7 +88,14 @@ static void accept_client(int fd, enum listening_kind kind)
     char peer[SOCKET_ADDRESS_MAX];
     bool is_unix = kind == LISTENING_UNIX;
     bool local = is_unix ? socket_local(fd, peer) : socket_peer(fd, peer);
-    if (client_count() >= (uint64_t)net_settings.maxclients) {
+    unsigned flags_of_end;
+    if (shutdown_is_soft(&flags_of_end)) {
+        stats_add(STAT_REJECTED, 1);
+        reject(fd, kind, "-ERR The server is shutting down softly\r\n");
+        return;
+    }
+    int64_t reserved = local ? 0 : net_settings.maxclients_reserved;
+    if ((int64_t)client_count() + reserved >= net_settings.maxclients) {
         stats_add(STAT_REJECTED, 1);
         reject(fd, kind, "-ERR max number of clients reached\r\n");
         return;

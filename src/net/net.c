@@ -14,6 +14,7 @@
 #include "net/net_info.h"
 #include "net/open_files.h"
 #include "net/output.h"
+#include "net/overload.h"
 #include "net/pause.h"
 #include "net/server_thread.h"
 #include "net/subscriptions.h"
@@ -82,6 +83,8 @@ static const struct cron_job jobs[] = {
     {.name = "clients", .period_ms = 1000, .run = check_clients_cron},
     {.name = "balance", .period_ms = 1000, .run = assign_balance},
     {.name = "pause", .period_ms = 1, .run = pause_cron},
+    {.name = "overload", .period_ms = 1000, .run = overload_cron},
+    {.name = "soft end", .period_ms = 1, .run = overload_end_softly},
 };
 
 void net_setup(void)

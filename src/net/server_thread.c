@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/thread_cpus.h"
 #include "engine/gil.h"
 #include "keyspace/reclaim.h"
 #include "net/blocked.h"
@@ -124,11 +125,16 @@ static void close_all_clients(struct server_thread *t)
 
 static void pin(struct server_thread *t)
 {
+    int error = thread_cpus_confine(THREAD_WORK_SERVER);
+    if (error) {
+        log_warning("Can't confine server thread %d to server_cpulist: %s", t->index,
+                    strerror(error));
+    }
     if (net_settings.affinity_first < 0) {
         return;
     }
     unsigned core = (unsigned)(net_settings.affinity_first + t->index);
-    int error = thread_pin(core);
+    error = thread_pin(core);
     if (error) {
         log_warning("Can't pin server thread %d to core %u: %s", t->index, core, strerror(error));
     }

@@ -25,12 +25,14 @@ struct net_settings {
     int affinity_first; /* server-thread-affinity: core of thread 0, -1 when off */
     int64_t min_clients_per_thread;
     bool active_client_balancing;
+    int64_t replica_weighting_factor;
     int64_t port;
     char *bind[BIND_MAX];
     int bind_count;
     char *unixsocket;
     int64_t unixsocketperm;
     int64_t tcp_backlog, tcp_keepalive_s, timeout_s, maxclients;
+    int64_t maxclients_reserved; /* of maxclients, for clients of this machine */
     int64_t socket_mark_id;
     bool protected_mode;
     int64_t query_buffer_limit_bytes;

@@ -183,6 +183,9 @@ bool aof_dir_upgrade(struct aof_manifest *m)
 void aof_dir_delete_history(struct aof_manifest *m)
 {
     struct buf path = {0};
+    if (aof_settings.keeps_history) {
+        return;
+    }
     for (int i = 0; i < m->count; i++) {
         if (m->files[i].kind == AOF_HISTORY) {
             unlink(aof_dir_path(&path, m->files[i].name));

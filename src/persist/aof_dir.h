@@ -21,7 +21,7 @@ int aof_dir_write_manifest(const struct aof_manifest *m) MUST_CHECK;
 /* A single AOF, as Redis before 7 had it, becomes the base of a manifest in the directory, where
  * there is no other. False, logged, when that cannot be done. */
 bool aof_dir_upgrade(struct aof_manifest *m) MUST_CHECK;
-/* Deletes the files of the history, which the manifest forgets. */
+/* Deletes the files of the history, which the manifest forgets; not with aof-disable-auto-gc. */
 void aof_dir_delete_history(struct aof_manifest *m);
 /* Bytes of a file in the directory, 0 when it is not there. */
 uint64_t aof_dir_file_bytes(const char *name);

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "engine/execute.h"
+#include "engine/propagation_error.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "persist/aof_reader.h"
@@ -117,6 +118,7 @@ static enum aof_load_result run_command(struct replay *p, uint64_t at)
     p->load->commands++;
     if (c.failed) {
         p->load->failed++;
+        propagation_error_note(false, c.argv[0], p->reply.last_error);
         /* In another database all that follows would be wrong. */
         result = call_arg_is(&c, 0, "select") ? refuse(p, at, p->reply.last_error) : result;
     }

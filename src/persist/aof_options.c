@@ -98,5 +98,9 @@ const struct option aof_options[] = {
      .type = OPTION_BOOL,
      .target = &aof_settings.timestamps,
      .initial = "no"},
+    {.name = "aof-disable-auto-gc",
+     .type = OPTION_BOOL,
+     .target = &aof_settings.keeps_history,
+     .initial = "no"},
     {.name = NULL},
 };

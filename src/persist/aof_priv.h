@@ -13,6 +13,7 @@ struct aof_settings {
     char *file_name, *dir_name;
     int sync; /* enum aof_sync */
     bool no_sync_on_rewrite, load_truncated, rdb_preamble, timestamps;
+    bool keeps_history; /* aof-disable-auto-gc */
     int64_t rewrite_percentage, rewrite_min_bytes;
 };
 extern struct aof_settings aof_settings;

@@ -123,7 +123,7 @@ static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
     if (fd >= 0) {
         aof_log_into(fd, 0);
     }
-    int pid = fork_child(-1);
+    int pid = fork_child(CHILD_AOF_REWRITE, -1);
     if (pid == 0) {
         run_child();
     }

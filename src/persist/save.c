@@ -127,7 +127,7 @@ static enum save_result begin_child(void)
     state.last_try_s = now_ms / 1000;
     state.child_dirty = stats_sum(STAT_DIRTY);
     child_report_begin(all_keys());
-    int pid = fork_child(-1);
+    int pid = fork_child(CHILD_SAVE, -1);
     if (pid == 0) {
         run_child(now_ms);
     }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/execute.h"
+#include "engine/propagation_error.h"
 #include "engine/tracking.h"
 #include "engine/transaction.h"
 #include "keyspace/expire.h"
@@ -97,6 +98,7 @@ static void report(const struct request *request, struct slice error)
     log_warning("What the primary did failed here: %.*s: %.*s",
                 (int)(name.len < 64 ? name.len : 64), name.ptr,
                 (int)(error.len < 256 ? error.len : 256), error.ptr);
+    propagation_error_note(true, name, error);
 }
 
 /* Runs a call that needs the world. */

@@ -163,6 +163,11 @@ void backlog_rename(struct slice id)
     memcpy(backlog.id, id.ptr, REPL_ID_LEN);
 }
 
+void backlog_forget_id(void)
+{
+    new_id();
+}
+
 void backlog_promote(void)
 {
     char id[REPL_ID_LEN];

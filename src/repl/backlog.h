@@ -57,6 +57,9 @@ void backlog_forward(struct slice bytes, int db) REQUIRES(keyspace_lock);
 void backlog_cease(void) REQUIRES(keyspace_lock);
 /* The history goes on under another id: the old one is the second from here on. */
 void backlog_rename(struct slice id) REQUIRES(keyspace_lock);
+/* DEBUG CHANGE-REPL-ID: another id, and nothing of the old one; replicas that are cut off then
+ * fetch everything. */
+void backlog_forget_id(void) REQUIRES(keyspace_lock);
 /* A replica becomes a primary: a new id, its writes are the stream. Not within a unit. */
 void backlog_promote(void) REQUIRES(keyspace_lock);
 

@@ -80,7 +80,7 @@ struct transfer *transfer_start(bool by_pipe, int stream_db)
         log_warning("Can't send the data set to replicas: pipe: %s", strerror(errno));
         return NULL;
     }
-    int pid = fork_child(ends[1]);
+    int pid = fork_child(CHILD_TRANSFER, ends[1]);
     if (pid == 0) {
         run_child(ends[1], now_ms, stream_db);
     }

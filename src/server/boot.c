@@ -4,9 +4,12 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/thread.h"
+#include "base/thread_cpus.h"
 #include "base/version.h"
 #include "commands/commands.h"
+#include "commands/random_limit.h"
 #include "engine/acl.h"
 #include "engine/acl_log.h"
 #include "engine/auth.h"
@@ -14,11 +17,14 @@
 #include "engine/cmdstats.h"
 #include "engine/config.h"
 #include "engine/cron.h"
+#include "engine/fork_child.h"
 #include "engine/gil.h"
+#include "engine/identity.h"
 #include "engine/latency.h"
 #include "engine/memory_limit.h"
 #include "engine/parked.h"
 #include "engine/propagate.h"
+#include "engine/propagation_error.h"
 #include "engine/shutdown.h"
 #include "engine/slowlog.h"
 #include "engine/snapshot.h"
@@ -32,19 +38,25 @@
 #include "keyspace/watching.h"
 #include "net/listener.h"
 #include "net/net.h"
+#include "net/overload.h"
 #include "persist/aof.h"
 #include "net/tls_settings.h"
 #include "persist/load.h"
 #include "persist/persist.h"
 #include "persist/save.h"
+#include "repl/backlog.h"
 #include "repl/link.h"
 #include "repl/migrate.h"
 #include "repl/follow.h"
 #include "repl/repl.h"
 #include "resp/limits.h"
 #include "script/script.h"
+#include "server/compat_options.h"
+#include "server/crash_report.h"
 #include "server/loop.h"
+#include "server/oom_score.h"
 #include "server/options.h"
+#include "server/proc_title.h"
 #include "server/sections.h"
 #include "server/signal_options.h"
 #include "server/supervise.h"
@@ -61,17 +73,49 @@
 #include <unistd.h>
 
 static const struct option *const option_tables[] = {
-    net_options,      server_options,      resp_options,
-    auth_options,     event_options,       acl_rule_options,
-    acl_file_options, acl_log_options,     expire_options,
-    access_options,   reclaim_options,     slowlog_options,
-    latency_options,  cmdstats_options,    config_protect_options,
-    hash_options,     hyperloglog_options, list_options,
-    set_options,      zset_options,        stream_options,
-    sort_options,     save_options,        load_options,
-    aof_options,      evict_options,       link_options,
-    tls_options,      signal_options,      busy_options,
-    repl_options,     follow_options,      shutdown_options,
+    net_options,
+    server_options,
+    resp_options,
+    auth_options,
+    event_options,
+    acl_rule_options,
+    acl_file_options,
+    acl_log_options,
+    expire_options,
+    access_options,
+    reclaim_options,
+    slowlog_options,
+    latency_options,
+    cmdstats_options,
+    config_protect_options,
+    hash_options,
+    hyperloglog_options,
+    list_options,
+    set_options,
+    zset_options,
+    stream_options,
+    sort_options,
+    save_options,
+    load_options,
+    aof_options,
+    evict_options,
+    link_options,
+    tls_options,
+    signal_options,
+    busy_options,
+    repl_options,
+    follow_options,
+    shutdown_options,
+    inert_options,
+    absent_options,
+    crash_options,
+    oom_options,
+    proc_title_options,
+    thread_cpus_options,
+    identity_options,
+    overload_options,
+    random_limit_options,
+    propagation_error_options,
 };
 
 static const struct command_row *const command_tables[] = {
@@ -168,6 +212,63 @@ static const struct cron_job growth_job = {
 static const struct cron_job retired_job = {
     .name = "retired", .period_ms = 1, .run = reclaim_retired};
 
+/* ---- the process's name and standing ---- */
+
+/* How the kernel sees the process goes with its role. */
+static void follow_role(int64_t wall_ms)
+{
+    static int was_replica = -1; /* the cron's thread's alone */
+    int replica = follow_is_replica();
+    (void)wall_ms;
+    if (replica != was_replica) {
+        was_replica = replica;
+        oom_score_apply(replica ? OOM_REPLICA : OOM_PRIMARY);
+    }
+    proc_title_set(); /* port and address may have changed */
+}
+
+static const struct cron_job role_job = {.name = "role", .period_ms = 1000, .run = follow_role};
+
+/* First thing in a child that writes the data set. */
+static void begin_child(enum child_kind kind)
+{
+    static const char *const titles[] = {[CHILD_SAVE] = "keydb-rdb-bgsave",
+                                         [CHILD_AOF_REWRITE] = "keydb-aof-rewrite",
+                                         [CHILD_TRANSFER] = "keydb-rdb-to-slaves"};
+    oom_score_apply(OOM_CHILD);
+    /* Cores that are not there: the child runs where its parent does. */
+    (void)thread_cpus_confine(kind == CHILD_AOF_REWRITE ? THREAD_WORK_AOF_REWRITE
+                                                        : THREAD_WORK_SAVE);
+    proc_title_set_child(titles[kind]);
+}
+
+/* World, or boot. */
+static void change_repl_id(void)
+{
+    keyspace_lock_exclusive();
+    backlog_forget_id();
+    keyspace_unlock_exclusive();
+}
+
+static void setup_process(void)
+{
+    thread_cpus_setup();
+    int error = thread_cpus_confine(THREAD_WORK_SERVER);
+    if (error) {
+        log_warning("Can't confine the main thread to server_cpulist: %s", strerror(error));
+    }
+    if (!mem_set_background(server_settings.jemalloc_bg_thread)) {
+        log_warning("The allocator has no background threads to switch");
+    }
+    oom_score_setup();
+    oom_score_apply(OOM_PRIMARY);
+    proc_title_set();
+    fork_child_set_begin(begin_child);
+    crash_report_setup();
+    cron_register(&role_job);
+    debug_set_change_repl_id(change_repl_id);
+}
+
 static bool start_log(void)
 {
     log_set_level((enum log_level)server_settings.loglevel);
@@ -194,7 +295,8 @@ static void greet(void)
 
 static void setup(void)
 {
-    thread_enter("main");
+    thread_enter("keydb-server"); /* by which pgrep and killall find the process */
+    setup_process();
     if (server_settings.disable_thp) {
         system_check_disable_thp();
     }
@@ -348,6 +450,10 @@ int boot_run(void)
     teardown();
     log_notice(status ? "The server could not start" : "Bye");
     server_options_teardown();
+    compat_options_teardown();
+    proc_title_teardown();
+    identity_teardown();
+    thread_cpus_teardown();
     net_settings_teardown();
     tls_settings_teardown();
     config_teardown();

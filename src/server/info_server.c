@@ -5,6 +5,7 @@
 #include "base/rand.h"
 #include "base/version.h"
 #include "engine/config.h"
+#include "engine/identity.h"
 #include "net/settings.h"
 #include "net/tls_settings.h"
 
@@ -88,7 +89,7 @@ static void info_write_server(struct buf *out)
                "redis_version:%s\r\nredis_git_sha1:%s\r\nredis_git_dirty:0\r\n"
                "redis_build_id:%s\r\nredis_mode:standalone\r\nserver_name:keydb\r\n"
                "keydb_version:%s\r\nos:%s\r\narch_bits:%zu\r\n",
-               REDIS_COMPAT_VERSION, build_git_sha(), build_id(), KEYDB_VERSION, process.os,
+               identity_version(), build_git_sha(), build_id(), KEYDB_VERSION, process.os,
                8 * sizeof(void *));
     buf_printf(out,
                "monotonic_clock:POSIX clock_gettime\r\nmultiplexing_api:epoll\r\n"
@@ -106,8 +107,7 @@ static void info_write_server(struct buf *out)
     buf_printf(out, "lru_clock:%u\r\nexecutable:%s\r\nconfig_file:%s\r\nio_threads_active:%d\r\n",
                info_lru_clock(now_us), process.executable, config_file_path(),
                net_settings.server_threads > 1);
-    info_append_option(out, "availability_zone", "availability-zone", "");
-    buf_append_cstr(out, "features:\r\n");
+    buf_printf(out, "availability_zone:%s\r\nfeatures:\r\n", identity_zone());
     info_append_listeners(out);
 }
 

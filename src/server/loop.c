@@ -72,6 +72,12 @@ static void on_signal(evutil_socket_t number, short what, void *arg)
         log_warning("Received SIGINT again: exiting at once");
         _exit(1);
     }
+    unsigned soft_flags;
+    if (shutdown_signals_softly() && !state.asked && !shutdown_is_soft(&soft_flags)) {
+        log_warning("Received %s: shutting down softly", name);
+        shutdown_request_soft(signal_shutdown_flags((int)number));
+        return;
+    }
     state.asked = true;
     log_warning("Received %s: shutting down", name);
     shutdown_request(signal_shutdown_flags((int)number));

@@ -5,6 +5,7 @@
 #include "engine/config.h"
 #include "server/boot.h"
 #include "server/build_info.h"
+#include "server/proc_title.h"
 #include "server/system_check.h"
 
 #include <errno.h>
@@ -53,6 +54,10 @@ static int answer_at_once(int argc, char **argv)
     }
     if (strcmp(first, "--check-system") == 0) {
         return system_check_print() ? 0 : 1;
+    }
+    /* Whether the program was built with FLASH, as scripts ask KeyDB's. */
+    if (strcmp(first, "--is-flash-enabled") == 0) {
+        return 1;
     }
     if (argc >= 2 &&
         (strcmp(argv[1], "--test-memory") == 0 || strcmp(argv[1], "--sentinel") == 0)) {
@@ -138,6 +143,7 @@ int main(int argc, char **argv)
     if (status >= 0) {
         return status;
     }
+    proc_title_setup(argc, argv);
     boot_prepare();
     if (!load_configuration(argc, argv)) {
         return 1;

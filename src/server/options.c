@@ -55,11 +55,8 @@ static void format_dir(const struct option *option, struct buf *out)
 }
 
 static const struct option_enum loglevels[] = {
-    {"debug", LOG_DEBUG_LEVEL},
-    {"verbose", LOG_VERBOSE},
-    {"notice", LOG_NOTICE},
-    {"warning", LOG_WARNING},
-    {NULL, 0},
+    {"debug", LOG_DEBUG_LEVEL}, {"verbose", LOG_VERBOSE}, {"notice", LOG_NOTICE},
+    {"warning", LOG_WARNING},   {"nothing", LOG_NOTHING}, {NULL, 0},
 };
 
 static const struct option_enum supervisions[] = {
@@ -102,29 +99,11 @@ static void format_hz(const struct option *option, struct buf *out)
     buf_printf(out, "%lld", (long long)server_settings.hz);
 }
 
-/* activedefrag: there is none, and nobody is to believe that there is. */
-static bool parse_defrag(const struct option *option UNUSED, const struct slice *words, int count,
-                         const char **error)
+static bool apply_jemalloc(const struct option *option UNUSED, const char **error)
 {
-    bool yes = count == 1 && slice_equal_nocase(words[0], "yes");
-    if (!yes && (count != 1 || !slice_equal_nocase(words[0], "no"))) {
-        *error = "argument must be 'yes' or 'no'";
-        return false;
-    }
-    *error = "Active defragmentation cannot be enabled: this server has none";
-    return !yes;
+    *error = "Unable to enable jemalloc threads";
+    return mem_set_background(server_settings.jemalloc_bg_thread);
 }
-
-static void format_defrag(const struct option *option UNUSED, struct buf *out)
-{
-    buf_append_cstr(out, "no");
-}
-
-/* Options of Redis and KeyDB that have nothing to switch here (keydb.conf says why): existing files
- * start the server, and what was set is shown. World state, as all options are. */
-static struct {
-    bool activerehashing, dynamic_hz, do_reads, show_logo;
-} without_effect;
 
 const struct option server_options[] = {
     {.name = "daemonize",
@@ -189,30 +168,10 @@ const struct option server_options[] = {
      .flags = OPTION_IMMUTABLE,
      .target = &server_settings.disable_thp,
      .initial = "yes"},
-    {.name = "activedefrag",
-     .type = OPTION_CUSTOM,
-     .initial = "no",
-     .parse = parse_defrag,
-     .format = format_defrag},
-    {.name = "activerehashing",
+    {.name = "jemalloc-bg-thread",
      .type = OPTION_BOOL,
-     .flags = OPTION_NO_EFFECT,
-     .target = &without_effect.activerehashing,
-     .initial = "yes"},
-    {.name = "dynamic-hz",
-     .type = OPTION_BOOL,
-     .flags = OPTION_NO_EFFECT,
-     .target = &without_effect.dynamic_hz,
-     .initial = "yes"},
-    {.name = "io-threads-do-reads",
-     .type = OPTION_BOOL,
-     .flags = OPTION_NO_EFFECT | OPTION_IMMUTABLE,
-     .target = &without_effect.do_reads,
-     .initial = "no"},
-    {.name = "always-show-logo",
-     .type = OPTION_BOOL,
-     .flags = OPTION_NO_EFFECT | OPTION_IMMUTABLE,
-     .target = &without_effect.show_logo,
-     .initial = "no"},
+     .target = &server_settings.jemalloc_bg_thread,
+     .initial = "yes",
+     .apply = apply_jemalloc},
     {.name = NULL},
 };

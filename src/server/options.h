@@ -19,6 +19,7 @@ struct server_settings {
     char *syslog_ident;
     int syslog_facility;
     bool disable_thp;
+    bool jemalloc_bg_thread;
 };
 
 extern struct server_settings server_settings;

@@ -10,7 +10,7 @@ import pytest
 from lib.server import REPOSITORY
 
 # "name value" is set; "#name value" shows an option that is not set, its value is an example.
-LINE = re.compile(r"#?([a-z][a-z0-9-]*) (.*)")
+LINE = re.compile(r"#?([a-z][a-z0-9_-]*) (.*)")
 
 # What the file sets otherwise than the program does by itself, and why.
 SET_OTHERWISE = {
