@@ -52,6 +52,17 @@ bool gathered_add(struct gathered *g, struct slice text)
     return true;
 }
 
+bool gathered_add_raw(struct gathered *g, struct slice bytes)
+{
+    struct blob *blob = find_room(g, bytes.len);
+    if (!blob) {
+        return false;
+    }
+    memcpy(blob->bytes + blob->len, bytes.ptr, bytes.len);
+    blob->len += bytes.len;
+    return true;
+}
+
 void gathered_reply(struct reply *r, const struct gathered *g)
 {
     for (size_t i = 0; i < g->blob_count; i++) {

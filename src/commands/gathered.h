@@ -18,6 +18,8 @@ struct gathered {
 
 /* Adds a string; false when there is no memory, with nothing added. */
 bool gathered_add(struct gathered *g, struct slice text) MUST_CHECK;
+/* The same of bytes that are RESP already; they do not count as a string. */
+bool gathered_add_raw(struct gathered *g, struct slice bytes) MUST_CHECK;
 /* Replies the strings, without a head. */
 void gathered_reply(struct reply *r, const struct gathered *g);
 /* Frees all; it is empty then. */

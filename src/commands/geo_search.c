@@ -463,8 +463,12 @@ READ_COMMAND(geosearch_command)
     search_and_reply(c, GEO_SEARCH | GEO_READ_ONLY);
 }
 
-#define SEARCH_COMPLEXITY                                                                          \
-    "O(N+log(M)), N being the members in the cells that cover the shape, M all members"
+#define SEARCHES                                                                                   \
+    .categories = CATEGORY_GEO, .group = "geo",                                                    \
+    .complexity =                                                                                  \
+        "O(N+log(M)), N being the members in the cells that cover the shape, M all members"
+#define MAY_STORE SEARCHES, .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW
+#define ONLY_READS SEARCHES, .flags = CMD_READONLY | CMD_SLOW, .keys = "i1/r0,1,0/RO+ACCESS"
 #define RADIUS_OPTIONS "[WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]"
 #define SEARCH_SHAPE                                                                               \
     "<FROMMEMBER member|FROMLONLAT longitude latitude> <BYRADIUS radius <m|km|ft|mi>|BYBOX width " \
@@ -474,13 +478,10 @@ const struct command_row geo_search_commands[] = {
     {.name = "georadius",
      .run = georadius_command,
      .arity = -6,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW,
-     .categories = CATEGORY_GEO,
+     MAY_STORE,
      .keys = "i1/r0,1,0/RO+ACCESS; kw:STORE@6/r0,1,0/OW+UPDATE; kw:STOREDIST@6/r0,1,0/OW+UPDATE",
-     .group = "geo",
      .since = "3.2.0",
      .summary = "Finds members in a circle around a point; may store them.",
-     .complexity = SEARCH_COMPLEXITY,
      .args = "key longitude latitude radius <m|km|ft|mi> " RADIUS_OPTIONS
              " [STORE storekey|STOREDIST storedistkey]",
      .history = "6.2.0:Takes ANY.|7.0.0:Units in any case.",
@@ -489,13 +490,10 @@ const struct command_row geo_search_commands[] = {
     {.name = "georadiusbymember",
      .run = georadiusbymember_command,
      .arity = -5,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW,
-     .categories = CATEGORY_GEO,
+     MAY_STORE,
      .keys = "i1/r0,1,0/RO+ACCESS; kw:STORE@5/r0,1,0/OW+UPDATE; kw:STOREDIST@5/r0,1,0/OW+UPDATE",
-     .group = "geo",
      .since = "3.2.0",
      .summary = "Finds members in a circle around a member; may store them.",
-     .complexity = SEARCH_COMPLEXITY,
      .args = "key member radius <m|km|ft|mi> " RADIUS_OPTIONS
              " [STORE storekey|STOREDIST storedistkey]",
      .history = "6.2.0:Takes ANY.|7.0.0:Units in any case.",
@@ -504,13 +502,9 @@ const struct command_row geo_search_commands[] = {
     {.name = "georadiusbymember_ro",
      .run = georadiusbymember_ro_command,
      .arity = -5,
-     .flags = CMD_READONLY | CMD_SLOW,
-     .categories = CATEGORY_GEO,
-     .keys = "i1/r0,1,0/RO+ACCESS",
-     .group = "geo",
+     ONLY_READS,
      .since = "3.2.10",
      .summary = "Finds members in a circle around a member.",
-     .complexity = SEARCH_COMPLEXITY,
      .args = "key member radius <m|km|ft|mi> " RADIUS_OPTIONS,
      .history = "6.2.0:Takes ANY.",
      .deprecated_since = "6.2.0",
@@ -518,13 +512,9 @@ const struct command_row geo_search_commands[] = {
     {.name = "georadius_ro",
      .run = georadius_ro_command,
      .arity = -6,
-     .flags = CMD_READONLY | CMD_SLOW,
-     .categories = CATEGORY_GEO,
-     .keys = "i1/r0,1,0/RO+ACCESS",
-     .group = "geo",
+     ONLY_READS,
      .since = "3.2.10",
      .summary = "Finds members in a circle around a point.",
-     .complexity = SEARCH_COMPLEXITY,
      .args = "key longitude latitude radius <m|km|ft|mi> " RADIUS_OPTIONS,
      .history = "6.2.0:Takes ANY.",
      .deprecated_since = "6.2.0",
@@ -532,25 +522,18 @@ const struct command_row geo_search_commands[] = {
     {.name = "geosearch",
      .run = geosearch_command,
      .arity = -7,
-     .flags = CMD_READONLY | CMD_SLOW,
-     .categories = CATEGORY_GEO,
-     .keys = "i1/r0,1,0/RO+ACCESS",
-     .group = "geo",
+     ONLY_READS,
      .since = "6.2.0",
      .summary = "Finds members in a circle or a rectangle.",
-     .complexity = SEARCH_COMPLEXITY,
      .args = "key " SEARCH_SHAPE " [WITHCOORD] [WITHDIST] [WITHHASH]",
      .history = "7.0.0:Units in any case."},
     {.name = "geosearchstore",
      .run = geosearchstore_command,
      .arity = -8,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW,
-     .categories = CATEGORY_GEO,
+     MAY_STORE,
      .keys = "i1/r0,1,0/OW+UPDATE; i2/r0,1,0/RO+ACCESS",
-     .group = "geo",
      .since = "6.2.0",
      .summary = "Finds members in a circle or a rectangle and stores them as a sorted set.",
-     .complexity = SEARCH_COMPLEXITY,
      .args = "destination source " SEARCH_SHAPE " [STOREDIST]",
      .history = "7.0.0:Units in any case."},
     {.name = NULL},

@@ -99,7 +99,7 @@ static void walk_begin(struct call *c, struct walk *w, bool (*step)(struct call 
         walk_deinit(w);
         return;
     }
-    c->continuation = (struct continuation){step, walk_destroy, walk_keep(w)};
+    c->continuation = (struct continuation){step, walk_destroy, walk_keep(w), ACCESS_SHARED};
 }
 
 /* True when the walk has no memory left; replies so. */

@@ -112,18 +112,24 @@ WRITE_COMMAND(brpoplpush_command)
     }
 }
 
+#define DECIMALS "6.0.0:Takes a time-out with decimals."
+#define POPS                                                                                       \
+    .arity = -3, .flags = CMD_WRITE | CMD_BLOCKING, .categories = CATEGORY_LIST,                   \
+    .keys = "i1/r-2,1,0/RW+ACCESS+DELETE", .group = "list", .since = "2.0.0",                      \
+    .complexity = "O(N), N being the keys", .args = "key [key ...] timeout", .history = DECIMALS
+#define MOVES                                                                                      \
+    .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING, .categories = CATEGORY_LIST,                  \
+    .keys = "i1/r0,1,0/RW+ACCESS+DELETE; i2/r0,1,0/RW+INSERT", .group = "list",                    \
+    .complexity = "O(1)"
+
 const struct command_row list_blocking_commands[] = {
     {.name = "blmove",
      .run = blmove_command,
      .arity = 6,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
-     .categories = CATEGORY_LIST,
-     .keys = "i1/r0,1,0/RW+ACCESS+DELETE; i2/r0,1,0/RW+INSERT",
-     .group = "list",
+     MOVES,
      .since = "6.2.0",
      .summary = "Moves an element from one end of a list to an end of the same or another one; "
                 "waits for one where there is none.",
-     .complexity = "O(1)",
      .args = "source destination <LEFT|RIGHT> <LEFT|RIGHT> timeout"},
     {.name = "blmpop",
      .run = blmpop_command,
@@ -139,43 +145,23 @@ const struct command_row list_blocking_commands[] = {
      .args = "timeout numkeys key [key ...] <LEFT|RIGHT> [COUNT count]"},
     {.name = "blpop",
      .run = blpop_command,
-     .arity = -3,
-     .flags = CMD_WRITE | CMD_BLOCKING,
-     .categories = CATEGORY_LIST,
-     .keys = "i1/r-2,1,0/RW+ACCESS+DELETE",
-     .group = "list",
-     .since = "2.0.0",
+     POPS,
      .summary = "Takes the first element of the first of several lists that exists; waits for one "
-                "where there is none.",
-     .complexity = "O(N), N being the keys",
-     .args = "key [key ...] timeout",
-     .history = "6.0.0:Takes a time-out with decimals."},
+                "where there is none."},
     {.name = "brpop",
      .run = brpop_command,
-     .arity = -3,
-     .flags = CMD_WRITE | CMD_BLOCKING,
-     .categories = CATEGORY_LIST,
-     .keys = "i1/r-2,1,0/RW+ACCESS+DELETE",
-     .group = "list",
-     .since = "2.0.0",
+     POPS,
      .summary = "Takes the last element of the first of several lists that exists; waits for one "
-                "where there is none.",
-     .complexity = "O(N), N being the keys",
-     .args = "key [key ...] timeout",
-     .history = "6.0.0:Takes a time-out with decimals."},
+                "where there is none."},
     {.name = "brpoplpush",
      .run = brpoplpush_command,
      .arity = 4,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
-     .categories = CATEGORY_LIST,
-     .keys = "i1/r0,1,0/RW+ACCESS+DELETE; i2/r0,1,0/RW+INSERT",
-     .group = "list",
+     MOVES,
      .since = "2.2.0",
      .summary = "Moves the last element of a list to the head of the same or another one; waits "
                 "for one where there is none.",
-     .complexity = "O(1)",
      .args = "source destination timeout",
-     .history = "6.0.0:Takes a time-out with decimals.",
+     .history = DECIMALS,
      .deprecated_since = "6.2.0",
      .replaced_by = "BLMOVE with RIGHT and LEFT"},
     {.name = NULL},

@@ -1,29 +1,17 @@
 /* Intersections, unions and differences of sets, replied, counted or stored. Small ones are done in
  * the hold in which they begin, and nothing is collected that the reply or the new set does not
- * need.
- *
- * Large ones that only read go in slices (engine/call.h), and nobody waits for all of them; their
- * members are gathered. The result is that of one moment all the same, of the last beginning: it
- * begins anew when a set has changed since (keyspace/changes.h), and what has begun so often that
- * it might never end is done in one hold. What stores is done in one hold always: README.md says
- * why.
+ * need. Large ones go in slices (sliced.h), and nobody waits for all of them; their members are
+ * gathered.
  *
  * A destination may be a source: the new set is complete before it takes the key. */
 #include "commands/commands.h"
+#include "commands/gathered.h"
 #include "commands/sets_operation.h"
 #include "commands/sets_priv.h"
+#include "commands/sliced.h"
 
 #include "base/mem.h"
 #include "keyspace/access.h"
-#include "keyspace/changes.h"
-#include "keyspace/reclaim.h"
-
-/* What takes more work than this many members goes in slices: about two milliseconds. */
-#define WHOLE_MEMBERS 32768
-/* A slice ends at the first look at the clock after this long. */
-#define SLICE_NS (200 * 1000)
-/* Beginnings in slices; the one after them is not interrupted. */
-#define BEGINNINGS_MAX 4
 
 /* Without memory for the whole result there is none. */
 static void reply_lost(struct call *c)
@@ -58,148 +46,122 @@ static bool begin(struct call *c, enum sets_operation_kind kind, int first, int 
 
 /* ---- in slices ---- */
 
-struct sliced {
-    struct sets_operation operation;
-    struct gathered gathered;
-    bool counts; /* replies the count only */
+struct sets_request {
+    enum sets_operation_kind kind;
+    bool counts;       /* replies the count only */
+    const char *event; /* of what stores; else NULL */
     uint64_t limit;
-    unsigned beginnings;
-    int count;
-    struct key *keys; /* and their names behind them */
-    uint64_t *seen;   /* changes_count() of each */
 };
 
-static void sliced_destroy(void *state)
-{
-    struct sliced *s = state;
-    changes_end();
-    sets_operation_deinit(&s->operation);
-    gathered_deinit(&s->gathered);
-    mem_free(s->keys);
-    mem_free(s->seen);
-    mem_free(s);
-}
+struct sets_work {
+    struct sets_request request;
+    struct sets_operation operation;
+    struct gathered gathered;
+};
 
-/* Copies keys, names and all, into one block. */
-static struct key *copy_keys(const struct key *keys, int count)
+static void *work_begin(struct call *c, const void *request, struct entry *const *values, int count)
 {
-    size_t bytes = (size_t)count * sizeof(*keys);
+    const struct sets_request *q = request;
     for (int i = 0; i < count; i++) {
-        bytes += keys[i].name.len;
-    }
-    struct key *copies = mem_alloc(bytes);
-    char *names = (char *)(copies + count);
-    for (int i = 0; i < count; i++) {
-        copies[i] = (struct key){slice_of(names, keys[i].name.len), keys[i].hash};
-        if (keys[i].name.len > 0) {
-            memcpy(names, keys[i].name.ptr, keys[i].name.len);
-        }
-        names += keys[i].name.len;
-    }
-    return copies;
-}
-
-/* The operation, whose sets were just found, begins. */
-static void sliced_begin(struct call *c, struct sliced *s) REQUIRES_SHARED(keyspace_lock)
-{
-    s->operation.sink =
-        (struct sets_sink){.gathered = s->counts ? NULL : &s->gathered, .limit = s->limit};
-    for (int i = 0; i < s->count; i++) {
-        s->seen[i] = changes_count(c->db, &s->keys[i]);
-    }
-    s->beginnings++;
-}
-
-static bool is_unchanged(const struct call *c, const struct sliced *s)
-    REQUIRES_SHARED(keyspace_lock)
-{
-    for (int i = 0; i < s->count; i++) {
-        if (s->seen[i] != changes_count(c->db, &s->keys[i])) {
-            return false;
+        if (values[i] && entry_type(values[i]) != VALUE_SET) {
+            reply_wrong_type(c->reply);
+            return NULL;
         }
     }
-    return true;
+    struct sets_work *w = mem_calloc(1, sizeof(*w));
+    struct sets_sink *sink = &w->operation.sink;
+    w->request = *q;
+    sets_operation_init(&w->operation, q->kind, count);
+    memcpy(w->operation.sets, values, (size_t)count * sizeof(*values));
+    sink->limit = q->limit;
+    if (q->event) {
+        sink->into = set_create(c->argv[1], NULL, 0, ENTRY_NO_EXPIRY);
+    } else if (!q->counts) {
+        sink->gathered = &w->gathered;
+    }
+    return w;
 }
 
-enum anew { ANEW_BEGUN, ANEW_LATER, ANEW_REPLIED };
-
-/* Begins from the start with what the sets are now. Where members of them are due, which only an
- * exclusive hold can take out, that is noted, and happens before the next slice. */
-static enum anew begin_anew(struct call *c, struct sliced *s) REQUIRES_SHARED(keyspace_lock)
+static bool work_gather(void *work, uint64_t budget_ns)
 {
-    bool due = false;
-    enum sets_operation_kind kind = s->operation.kind;
-    for (int i = 0; i < s->count; i++) {
-        due = db_note_due(c->db, &s->keys[i], c->now_ms) || due;
-    }
-    if (due) {
-        return ANEW_LATER;
-    }
-    gathered_deinit(&s->gathered);
-    sets_operation_deinit(&s->operation);
-    sets_operation_init(&s->operation, kind, s->count);
-    if (!find_sets(c, s->keys, s->count, DB_NO_TOUCH | DB_NO_STATS, s->operation.sets)) {
-        return ANEW_REPLIED;
-    }
-    sliced_begin(c, s);
-    return ANEW_BEGUN;
+    struct sets_work *w = work;
+    return sets_operation_run(&w->operation, budget_ns);
 }
 
-static void sliced_reply(struct call *c, const struct sliced *s)
+static void work_release(void *work)
 {
-    const struct sets_sink *sink = &s->operation.sink;
+    struct sets_work *w = work;
+    if (w->operation.sink.into) {
+        entry_destroy(&w->operation.sink.into);
+    }
+    sets_operation_deinit(&w->operation);
+    gathered_deinit(&w->gathered);
+    mem_free(w);
+}
+
+static void work_reply(struct call *c, void *work)
+{
+    const struct sets_work *w = work;
+    const struct sets_sink *sink = &w->operation.sink;
     if (sink->lost) {
         reply_lost(c);
-    } else if (s->counts) {
+    } else if (w->request.counts) {
         reply_i64(c->reply, (int64_t)sink->count);
     } else {
         reply_set(c->reply, sink->count);
-        gathered_reply(c->reply, &s->gathered);
+        gathered_reply(c->reply, &w->gathered);
     }
 }
 
-static bool sliced_step(struct call *c, void *state)
+/* Puts what the sink has gathered at the request's first key. */
+static void store(struct call *c, struct sets_sink *sink, const char *event) REQUIRES(keyspace_lock)
 {
-    struct sliced *s = state;
-    keyspace_assert_shared();
-    if (!is_unchanged(c, s)) {
-        enum anew anew = begin_anew(c, s);
-        if (anew != ANEW_BEGUN) {
-            return anew == ANEW_REPLIED;
-        }
+    struct keyref ref;
+    if (sink->lost) {
+        reply_lost(c);
+        return;
     }
-    if (!sets_operation_run(&s->operation, s->beginnings <= BEGINNINGS_MAX ? SLICE_NS : 0)) {
+    call_open(c, 0, &ref);
+    if (sink->count > 0) {
+        if (!ref.entry) {
+            entry_set_clock(sink->into, access_initial(c->now_ms));
+        }
+        db_put_lazily(&ref, sink->into);
+        sink->into = NULL;
+        call_changed(c, &ref, EVENT_SET, event);
+    } else if (ref.entry) {
+        db_delete(&ref, true);
+        call_changed(c, &ref, EVENT_GENERIC, "del");
+    }
+    reply_i64(c->reply, (int64_t)sink->count);
+}
+
+static void work_store(struct call *c, void *work)
+{
+    struct sets_work *w = work;
+    keyspace_assert_exclusive();
+    store(c, &w->operation.sink, w->request.event);
+}
+
+static const struct sliced_kind replying = {work_begin, work_gather, NULL, work_reply,
+                                            work_release};
+static const struct sliced_kind storing = {work_begin, work_gather, NULL, work_store, work_release};
+
+/* Has the operation, whose sets are found, go on in slices where it is much work; true then, and it
+ * is freed. `first`: the first of its keys in the request. */
+static bool run_sliced(struct call *c, struct sets_operation *o, int first,
+                       struct sets_request request) REQUIRES_SHARED(keyspace_lock)
+{
+    int count = o->count;
+    if (!sliced_fits(c, sets_operation_work(o))) {
         return false;
     }
-    sliced_reply(c, s);
+    sets_operation_deinit(o);
+    struct sets_request *copy = mem_alloc(sizeof(*copy));
+    *copy = request;
+    sliced_begin(c, request.event ? &storing : &replying, copy, first, count,
+                 request.event != NULL);
     return true;
-}
-
-/* Takes over an operation that has its sets, of the keys from the `first` one of the request on. */
-static void run_sliced(struct call *c, struct sets_operation *o_take, int first, bool counts)
-    REQUIRES_SHARED(keyspace_lock)
-{
-    struct sliced *s = mem_calloc(1, sizeof(*s));
-    s->operation = *o_take;
-    if (o_take->sets == o_take->room) {
-        s->operation.sets = s->operation.room;
-    }
-    s->counts = counts;
-    s->limit = o_take->sink.limit;
-    s->count = o_take->count;
-    s->keys = copy_keys(call_key(c, first), s->count);
-    s->seen = mem_alloc((size_t)s->count * sizeof(*s->seen));
-    changes_begin();
-    sliced_begin(c, s);
-    c->continuation = (struct continuation){sliced_step, sliced_destroy, s};
-}
-
-/* Whoever tracks the keys is told of changes since they were read, which is now: no slices for him.
- */
-static bool may_slice(const struct call *c, const struct sets_operation *o)
-{
-    return sets_operation_work(o) > WHOLE_MEMBERS && !c->nested && !c->session->internal &&
-           !c->session->tracking;
 }
 
 /* ---- replying and storing ---- */
@@ -209,8 +171,7 @@ static void run_and_reply(struct call *c, enum sets_operation_kind kind)
 {
     struct sets_operation o;
     if (begin(c, kind, 0, c->key_count, &o)) {
-        if (may_slice(c, &o)) {
-            run_sliced(c, &o, 0, false);
+        if (run_sliced(c, &o, 0, (struct sets_request){.kind = kind, .limit = UINT64_MAX})) {
             return;
         }
         struct reply_mark before = reply_mark(c->reply);
@@ -227,39 +188,20 @@ static void run_and_reply(struct call *c, enum sets_operation_kind kind)
     sets_operation_deinit(&o);
 }
 
-/* Puts the result, owned from now on, at the request's first key. */
-static void store(struct call *c, struct entry *result_take, uint64_t count, const char *event)
-    REQUIRES(keyspace_lock)
-{
-    struct keyref ref;
-    call_open(c, 0, &ref);
-    if (count > 0) {
-        db_put(&ref, result_take);
-        call_changed(c, &ref, EVENT_SET, event);
-    } else {
-        entry_destroy(&result_take);
-        if (ref.entry) {
-            db_delete(&ref, reclaim_lazy_server_del());
-            call_changed(c, &ref, EVENT_GENERIC, "del");
-        }
-    }
-    reply_i64(c->reply, (int64_t)count);
-}
-
 static void run_and_store(struct call *c, enum sets_operation_kind kind, const char *event)
     REQUIRES(keyspace_lock)
 {
     struct sets_operation o;
     if (begin(c, kind, 1, c->key_count - 1, &o)) {
-        struct entry *e = set_create(call_key(c, 0)->name, NULL, 0, ENTRY_NO_EXPIRY);
-        entry_set_clock(e, access_initial(c->now_ms));
-        o.sink.into = e;
+        struct sets_request request = {.kind = kind, .event = event, .limit = UINT64_MAX};
+        if (run_sliced(c, &o, 1, request)) {
+            return;
+        }
+        o.sink.into = set_create(call_key(c, 0)->name, NULL, 0, ENTRY_NO_EXPIRY);
         sets_operation_run(&o, 0);
-        if (o.sink.lost) {
-            entry_destroy(&e);
-            reply_lost(c);
-        } else {
-            store(c, e, o.sink.count, event);
+        store(c, &o.sink, event);
+        if (o.sink.into) {
+            entry_destroy(&o.sink.into);
         }
     }
     sets_operation_deinit(&o);
@@ -327,8 +269,8 @@ READ_COMMAND(sintercard_command)
     }
     if (begin(c, SETS_INTER, 0, (int)keys, &o)) {
         o.sink.limit = limit > 0 ? (uint64_t)limit : UINT64_MAX;
-        if (may_slice(c, &o)) {
-            run_sliced(c, &o, 0, true);
+        if (run_sliced(c, &o, 0,
+                       (struct sets_request){SETS_INTER, .counts = true, .limit = o.sink.limit})) {
             return;
         }
         sets_operation_run(&o, 0);

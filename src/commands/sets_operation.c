@@ -119,7 +119,7 @@ static inline bool walk_next(struct sets_operation *o, const struct entry *e, st
 
 static bool look_at_clock(struct sets_operation *o)
 {
-    o->until_look = LOOK_EVERY_MEMBERS;
+    o->until_look = LOOK_EVERY_MEMBERS / (unsigned)(o->count + 1) + 1; /* looked up in all sets */
     return o->budget_ns && o->walk.encoding == ENCODING_TABLE &&
            clock_ticks_to_ns(clock_ticks() - o->begin_ticks) >= o->budget_ns;
 }

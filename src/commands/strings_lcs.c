@@ -306,7 +306,7 @@ READ_COMMAND(lcs_command)
         lcs_destroy(l);
         return;
     }
-    c->continuation = (struct continuation){lcs_step, lcs_destroy, l};
+    c->continuation = (struct continuation){lcs_step, lcs_destroy, l, ACCESS_SHARED};
 }
 
 const struct command_row string_lcs_commands[] = {

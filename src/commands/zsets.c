@@ -69,9 +69,9 @@ void zsets_store(struct call *c, int k, struct zset_draft *d, const char *event)
         if (!ref.entry) {
             entry_set_clock(e, access_initial(c->now_ms));
         }
-        db_put(&ref, e);
+        db_put_lazily(&ref, e);
         call_changed(c, &ref, EVENT_ZSET, event);
-    } else if (db_delete(&ref, reclaim_lazy_server_del())) {
+    } else if (db_delete(&ref, true)) {
         call_changed(c, &ref, EVENT_GENERIC, "del");
     }
     reply_i64(c->reply, (int64_t)count);

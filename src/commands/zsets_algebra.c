@@ -1,34 +1,30 @@
 /* Sorted sets: union, intersection and difference, replied, stored or counted. Inputs are sorted
- * sets and sets, whose members have score 1. A key given twice is two inputs. */
+ * sets and sets, whose members have score 1. A key given twice is two inputs. Large ones go in
+ * slices (sliced.h). */
 #include "commands/commands.h"
+#include "commands/gathered.h"
+#include "commands/sliced.h"
+#include "commands/zsets_operation.h"
 #include "commands/zsets_priv.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
-#include "value/set.h"
+#include "base/num.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-enum operation { UNION, INTER, DIFF };
-enum aggregate { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX };
-
-struct input {
-    const struct entry *entry; /* NULL: empty */
-    bool is_set;
-    double weight;
-    uint64_t count;
-    int place; /* in the request */
-};
+/* Members between two looks at the clock: some ten microseconds. */
+#define LOOK_EVERY_MEMBERS 64
+/* A double in its shortest form, as a line of RESP. */
+#define SCORE_TEXT_BYTES 40
 
 struct request {
-    enum operation operation;
+    struct zsets_request wanted;
     int key_count;
     int first_key; /* of c->keys */
-    enum aggregate aggregate;
     bool with_scores;
-    bool counting; /* ZINTERCARD */
-    int64_t limit; /* of it; 0: none */
-    struct input *inputs;
+    bool nested;       /* each member and its score are an array */
+    int proto;         /* of the reply */
+    const char *event; /* of what stores; else NULL */
+    double *weights;   /* one a key */
 };
 
 /* ---- Parsing ---- */
@@ -37,7 +33,7 @@ static bool parse_weights(struct call *c, struct request *q, int *at)
 {
     for (int k = 0; k < q->key_count; k++) {
         ++*at;
-        if (!call_arg_double(c, *at, &q->inputs[k].weight, "ERR weight value is not a float")) {
+        if (!call_arg_double(c, *at, &q->weights[k], "ERR weight value is not a float")) {
             return false;
         }
     }
@@ -49,7 +45,7 @@ static bool parse_aggregate(struct call *c, struct request *q, int at)
     static const char *const names[] = {"sum", "min", "max"};
     for (int i = 0; i < 3; i++) {
         if (call_arg_is(c, at, names[i])) {
-            q->aggregate = (enum aggregate)i;
+            q->wanted.aggregate = (enum zsets_aggregate)i;
             return true;
         }
     }
@@ -60,7 +56,7 @@ static bool parse_aggregate(struct call *c, struct request *q, int at)
 /* The options from argument `at` on. `store`: WITHSCORES has no meaning. */
 static bool parse_options(struct call *c, struct request *q, int at, bool store)
 {
-    bool weighs = q->operation != DIFF && !q->counting;
+    bool weighs = q->wanted.kind != ZSETS_DIFF && !q->wanted.counting;
     for (; at < c->argc; at++) {
         int behind = c->argc - at - 1;
         if (weighs && behind >= q->key_count && call_arg_is(c, at, "weights")) {
@@ -71,12 +67,14 @@ static bool parse_options(struct call *c, struct request *q, int at, bool store)
             if (!parse_aggregate(c, q, ++at)) {
                 return false;
             }
-        } else if (!store && !q->counting && call_arg_is(c, at, "withscores")) {
+        } else if (!store && !q->wanted.counting && call_arg_is(c, at, "withscores")) {
             q->with_scores = true;
-        } else if (q->counting && behind >= 1 && call_arg_is(c, at, "limit")) {
-            if (!call_arg_range(c, ++at, 0, INT64_MAX, &q->limit, "ERR LIMIT can't be negative")) {
+        } else if (q->wanted.counting && behind >= 1 && call_arg_is(c, at, "limit")) {
+            int64_t limit;
+            if (!call_arg_range(c, ++at, 0, INT64_MAX, &limit, "ERR LIMIT can't be negative")) {
                 return false;
             }
+            q->wanted.limit = (uint64_t)limit;
         } else {
             reply_syntax_error(c->reply);
             return false;
@@ -85,25 +83,31 @@ static bool parse_options(struct call *c, struct request *q, int at, bool store)
     return true;
 }
 
-/* Finds the inputs; false with an error replied when one is of another type. */
-static bool find_inputs(struct call *c, struct request *q) REQUIRES_SHARED(keyspace_lock)
+/* Begins with the inputs' values; false with an error replied when one is of another type. */
+static bool begin(struct call *c, const struct request *q, struct entry *const *values,
+                  struct zsets_operation *o)
 {
-    for (int k = 0; k < q->key_count; k++) {
-        struct entry *e = call_read(c, q->first_key + k);
-        bool is_set = e && entry_type(e) == VALUE_SET;
-        if (e && !is_set && entry_type(e) != VALUE_ZSET) {
-            reply_wrong_type(c->reply);
-            return false;
-        }
-        uint64_t count = !e ? 0 : is_set ? set_count(e) : zset_count(e);
-        q->inputs[k] = (struct input){e, is_set, 1.0, count, k};
+    bool fine = zsets_operation_init(o, &q->wanted, values, q->weights, q->key_count);
+    if (!fine) {
+        reply_wrong_type(c->reply);
     }
-    return true;
+    return fine;
 }
 
-/* Parses the whole request; `at` is the argument with the number of keys. The inputs are the
- * caller's to free. */
-static bool parse_request(struct call *c, struct request *q, int at) REQUIRES_SHARED(keyspace_lock)
+static bool find_inputs(struct call *c, const struct request *q, struct zsets_operation *o)
+    REQUIRES_SHARED(keyspace_lock)
+{
+    struct entry **values = mem_alloc((size_t)q->key_count * sizeof(*values));
+    for (int k = 0; k < q->key_count; k++) {
+        values[k] = call_read(c, q->first_key + k);
+    }
+    bool fine = begin(c, q, values, o);
+    mem_free(values);
+    return fine;
+}
+
+/* Parses the number of keys at argument `at`. */
+static bool parse_key_count(struct call *c, struct request *q, int at)
 {
     int64_t keys;
     q->first_key = at - 1;
@@ -120,240 +124,291 @@ static bool parse_request(struct call *c, struct request *q, int at) REQUIRES_SH
         return false;
     }
     q->key_count = (int)keys;
-    q->inputs = mem_calloc((size_t)keys, sizeof(*q->inputs));
-    return find_inputs(c, q) && parse_options(c, q, at + 1 + (int)keys, at == 2);
+    return true;
 }
 
-/* ---- Inputs ---- */
-
-/* Visits the members of an input; false from `visit` ends it. */
-typedef bool (*input_visit_fn)(struct slice member, double score, void *context);
-
-static void input_walk(const struct input *in, input_visit_fn visit, void *context)
+/* Parses the whole request; `at` is the argument with the number of keys. The keys' types are
+ * looked at before the options. False with an error replied; else the operation, and q->weights,
+ * are the caller's to free. */
+static bool parse_request(struct call *c, struct request *q, int at, struct zsets_operation *o)
+    REQUIRES_SHARED(keyspace_lock)
 {
-    if (!in->entry) {
-        return;
+    if (!parse_key_count(c, q, at)) {
+        return false;
     }
-    if (in->is_set) {
-        struct set_walk w;
-        struct set_member m;
-        set_walk_begin(&w, in->entry);
-        while (set_walk_next(&w, &m) && visit(set_member_bytes(&m), 1.0, context)) {
-        }
-        return;
+    q->weights = mem_alloc((size_t)q->key_count * sizeof(*q->weights));
+    for (int k = 0; k < q->key_count; k++) {
+        q->weights[k] = 1.0;
     }
-    char text[ZSET_TEXT_BYTES];
-    struct zset_cursor at = zset_cursor_at(in->entry, 0, false);
-    for (; zset_cursor_valid(&at); zset_cursor_step(&at)) {
-        if (!visit(zset_cursor_member(&at, text), zset_cursor_score(&at), context)) {
-            return;
-        }
-    }
-}
-
-static bool input_score(const struct input *in, struct slice member, double *score)
-{
-    if (in->entry && in->is_set) {
-        struct set_member m;
-        set_member_init(&m, member);
-        *score = 1.0;
-        return set_contains(in->entry, &m);
-    }
-    return in->entry && zset_score(in->entry, member, score);
-}
-
-/* Smallest first, which the order of sums depends on; equal ones as in the request. */
-static int compare_inputs(const void *a, const void *b)
-{
-    const struct input *x = a, *y = b;
-    if (x->count != y->count) {
-        return x->count < y->count ? -1 : 1;
-    }
-    return x->place - y->place;
-}
-
-/* ---- The operations ---- */
-
-struct work {
-    const struct request *q;
-    const struct input *in; /* the one being walked */
-    struct zset_draft *d;
-    uint64_t found; /* counting */
-};
-
-/* What is no score (0 * inf, inf - inf) counts as 0. */
-static double score_of(double value)
-{
-    return isnan(value) ? 0 : value;
-}
-
-/* `b` may be no number: it makes a sum 0, and is neither smaller nor greater than `a`. */
-static double aggregated(enum aggregate how, double a, double b)
-{
-    switch (how) {
-    case AGGREGATE_MIN:
-        return b < a ? b : a;
-    case AGGREGATE_MAX:
-        return b > a ? b : a;
-    case AGGREGATE_SUM:
-        break;
-    }
-    return score_of(a + b);
-}
-
-static bool union_visit(struct slice member, double score, void *context)
-{
-    struct work *w = context;
-    double value = score_of(score * w->in->weight);
-    double *there = zset_draft_find(w->d, member);
-    if (there) {
-        *there = aggregated(w->q->aggregate, *there, value);
-    } else {
-        zset_draft_add(w->d, member, value);
-    }
-    return !w->d->lost;
-}
-
-static bool inter_visit(struct slice member, double score, void *context)
-{
-    struct work *w = context;
-    const struct request *q = w->q;
-    double value = score_of(score * w->in->weight);
-    for (int k = 1; k < q->key_count; k++) {
-        double other;
-        if (!input_score(&q->inputs[k], member, &other)) {
+    if (find_inputs(c, q, o)) {
+        if (parse_options(c, q, at + 1 + q->key_count, at == 2)) {
+            zsets_operation_want(o, &q->wanted, q->weights);
+            q->nested = zsets_nested(c, q->with_scores);
+            q->proto = c->reply->proto;
             return true;
         }
-        if (!q->counting) {
-            value = aggregated(q->aggregate, value, other * q->inputs[k].weight);
-        }
+        zsets_operation_deinit(o);
     }
-    if (q->counting) {
-        w->found++;
-        return q->limit == 0 || w->found < (uint64_t)q->limit;
-    }
-    zset_draft_add(w->d, member, value);
-    return !w->d->lost;
+    mem_free(q->weights);
+    return false;
 }
 
-static bool diff_visit(struct slice member, double score, void *context)
+/* ---- Replies ---- */
+
+static uint64_t reply_length(const struct request *q, uint64_t members)
 {
-    struct work *w = context;
-    double other;
-    for (int k = 1; k < w->q->key_count; k++) {
-        if (input_score(&w->q->inputs[k], member, &other)) {
-            return true;
-        }
-    }
-    zset_draft_add(w->d, member, score);
-    return !w->d->lost;
+    return q->with_scores && !q->nested ? members * 2 : members;
 }
 
-/* Gathers the result in order into an initialised draft; returns the count of a counting request.
- */
-static uint64_t compute(struct request *q, struct zset_draft *d)
+static void reply_draft(struct call *c, const struct request *q, const struct zset_draft *d)
 {
-    struct work w = {.q = q, .d = d};
-    if (q->operation != DIFF) {
-        qsort(q->inputs, (size_t)q->key_count, sizeof(*q->inputs), compare_inputs);
-    }
-    if (q->operation == UNION) {
-        for (int k = 0; k < q->key_count; k++) {
-            w.in = &q->inputs[k];
-            input_walk(w.in, union_visit, &w);
-        }
-    } else {
-        w.in = &q->inputs[0];
-        input_walk(w.in, q->operation == INTER ? inter_visit : diff_visit, &w);
-    }
-    zset_draft_sort(d);
-    return w.found;
-}
-
-/* ---- Handlers ---- */
-
-static void reply_draft(struct call *c, const struct zset_draft *d, bool with_scores)
-{
-    bool nested = zsets_nested(c, with_scores);
-    reply_array(c->reply, with_scores && !nested ? d->count * 2 : d->count);
+    reply_array(c->reply, reply_length(q, d->count));
     for (uint64_t i = 0; i < d->count; i++) {
-        if (nested) {
+        if (q->nested) {
             reply_array(c->reply, 2);
         }
         reply_bulk(c->reply, skiplist_bytes(d->nodes[i]));
-        if (with_scores) {
+        if (q->with_scores) {
             reply_double(c->reply, d->nodes[i]->score);
         }
     }
 }
 
-static void read_generic(struct call *c, enum operation operation, bool counting)
-    REQUIRES_SHARED(keyspace_lock)
+/* ---- In slices ---- */
+
+struct work {
+    struct request request; /* weights not of its own: the operation has them */
+    struct zsets_operation operation;
+    struct gathered gathered; /* the reply, without its head */
+    uint64_t told;            /* members of it */
+};
+
+static void *work_begin(struct call *c, const void *request, struct entry *const *values, int count)
 {
-    struct request q = {.operation = operation, .counting = counting};
-    if (parse_request(c, &q, 1)) {
-        struct zset_draft d;
-        zset_draft_init(&d, operation == UNION);
-        uint64_t found = compute(&q, &d);
-        if (counting) {
-            reply_i64(c->reply, (int64_t)found);
-        } else if (d.lost) {
-            zsets_reply_lost(c);
-        } else {
-            reply_draft(c, &d, q.with_scores);
-        }
-        zset_draft_deinit(&d);
+    struct work *w = mem_calloc(1, sizeof(*w));
+    w->request = *(const struct request *)request;
+    assert(count == w->request.key_count);
+    (void)count;
+    if (!begin(c, &w->request, values, &w->operation)) {
+        mem_free(w);
+        return NULL;
     }
-    mem_free(q.inputs);
+    return w;
 }
 
-static void store_generic(struct call *c, enum operation operation, const char *event)
+static void work_release(void *work)
+{
+    struct work *w = work;
+    zsets_operation_deinit(&w->operation);
+    gathered_deinit(&w->gathered);
+    mem_free(w);
+}
+
+/* Calls `some` for few members at a time, until it says that it is at the end (true), or the time
+ * is over. */
+static bool run_for(struct work *w, bool (*some)(struct work *w, uint64_t steps), uint64_t steps,
+                    uint64_t budget_ns)
+{
+    uint64_t begin = clock_ticks();
+    while (!some(w, steps)) {
+        if (budget_ns && clock_ticks_to_ns(clock_ticks() - begin) >= budget_ns) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool gather_some(struct work *w, uint64_t steps)
+{
+    return zsets_operation_run(&w->operation, steps);
+}
+
+static bool work_gather(void *work, uint64_t budget_ns)
+{
+    struct work *w = work;
+    uint64_t looked_up = w->request.wanted.kind == ZSETS_UNION ? 1 : (uint64_t)w->request.key_count;
+    return run_for(w, gather_some, LOOK_EVERY_MEMBERS / looked_up + 1, budget_ns);
+}
+
+static bool sort_some(struct work *w, uint64_t steps)
+{
+    return zset_draft_sort_some(&w->operation.draft, steps);
+}
+
+static bool build_some(struct work *w, uint64_t steps)
+{
+    return zset_draft_build_some(&w->operation.draft, steps);
+}
+
+static bool tell_score(struct work *w, double score)
+{
+    char text[SCORE_TEXT_BYTES];
+    if (w->request.proto < 3) {
+        return gathered_add(&w->gathered, slice_of(text, num_format_double(text, score)));
+    }
+    size_t len = 1 + num_format_double(text + 1, score);
+    text[0] = ',';
+    memcpy(text + len, "\r\n", 2);
+    return gathered_add_raw(&w->gathered, slice_of(text, len + 2));
+}
+
+static bool tell_some(struct work *w, uint64_t steps)
+{
+    struct zset_draft *d = &w->operation.draft;
+    for (; !d->lost && steps > 0 && w->told < d->count; steps--, w->told++) {
+        const struct skiplist_node *n = d->nodes[w->told];
+        d->lost = (w->request.nested && !gathered_add_raw(&w->gathered, SLICE("*2\r\n"))) ||
+                  !gathered_add(&w->gathered, skiplist_bytes(n)) ||
+                  (w->request.with_scores && !tell_score(w, n->score));
+    }
+    return d->lost || w->told == d->count;
+}
+
+static bool work_arrange_reply(void *work, uint64_t budget_ns)
+{
+    return run_for(work, sort_some, LOOK_EVERY_MEMBERS, budget_ns) &&
+           run_for(work, tell_some, LOOK_EVERY_MEMBERS, budget_ns);
+}
+
+static bool work_arrange_value(void *work, uint64_t budget_ns)
+{
+    return run_for(work, sort_some, LOOK_EVERY_MEMBERS, budget_ns) &&
+           run_for(work, build_some, LOOK_EVERY_MEMBERS, budget_ns);
+}
+
+static void work_reply(struct call *c, void *work)
+{
+    const struct work *w = work;
+    const struct zsets_operation *o = &w->operation;
+    if (w->request.wanted.counting) {
+        reply_i64(c->reply, (int64_t)o->found);
+    } else if (o->draft.lost) {
+        zsets_reply_lost(c);
+    } else {
+        reply_array(c->reply, reply_length(&w->request, o->draft.count));
+        gathered_reply(c->reply, &w->gathered);
+    }
+}
+
+static void work_store(struct call *c, void *work)
+{
+    struct work *w = work;
+    keyspace_assert_exclusive();
+    zsets_store(c, 0, &w->operation.draft, w->request.event);
+}
+
+static const struct sliced_kind replying = {work_begin, work_gather, work_arrange_reply, work_reply,
+                                            work_release};
+static const struct sliced_kind storing = {work_begin, work_gather, work_arrange_value, work_store,
+                                           work_release};
+
+/* The request with its weights in one block. */
+static struct request *copy_request(const struct request *q)
+{
+    size_t bytes = (size_t)q->key_count * sizeof(*q->weights);
+    struct request *copy = mem_alloc(sizeof(*copy) + bytes);
+    *copy = *q;
+    copy->weights = (double *)(copy + 1);
+    memcpy(copy->weights, q->weights, bytes);
+    return copy;
+}
+
+/* Goes on in slices where it is much work; true then. */
+static bool run_sliced(struct call *c, const struct request *q, const struct zsets_operation *o)
+    REQUIRES_SHARED(keyspace_lock)
+{
+    if (!sliced_fits(c, zsets_operation_work(o))) {
+        return false;
+    }
+    sliced_begin(c, q->event ? &storing : &replying, copy_request(q), q->first_key, q->key_count,
+                 q->event != NULL);
+    return true;
+}
+
+/* ---- Handlers ---- */
+
+static void run_whole(struct zsets_operation *o)
+{
+    bool done = zsets_operation_run(o, UINT64_MAX);
+    assert(done);
+    (void)done;
+    zset_draft_sort(&o->draft);
+}
+
+static void reply_result(struct call *c, const struct request *q, const struct zsets_operation *o)
+{
+    if (q->wanted.counting) {
+        reply_i64(c->reply, (int64_t)o->found);
+    } else if (o->draft.lost) {
+        zsets_reply_lost(c);
+    } else {
+        reply_draft(c, q, &o->draft);
+    }
+}
+
+static void read_generic(struct call *c, enum zsets_operation_kind kind, bool counting)
+    REQUIRES_SHARED(keyspace_lock)
+{
+    struct request q = {.wanted = {.kind = kind, .counting = counting}};
+    struct zsets_operation o;
+    if (parse_request(c, &q, 1, &o)) {
+        if (!run_sliced(c, &q, &o)) {
+            run_whole(&o);
+            reply_result(c, &q, &o);
+        }
+        zsets_operation_deinit(&o);
+        mem_free(q.weights);
+    }
+}
+
+static void store_generic(struct call *c, enum zsets_operation_kind kind, const char *event)
     REQUIRES(keyspace_lock)
 {
-    struct request q = {.operation = operation};
-    if (parse_request(c, &q, 2)) {
-        struct zset_draft d;
-        zset_draft_init(&d, operation == UNION);
-        compute(&q, &d);
-        zsets_store(c, 0, &d, event);
-        zset_draft_deinit(&d);
+    struct request q = {.wanted = {.kind = kind}, .event = event};
+    struct zsets_operation o;
+    if (parse_request(c, &q, 2, &o)) {
+        if (!run_sliced(c, &q, &o)) {
+            run_whole(&o);
+            zsets_store(c, 0, &o.draft, event);
+        }
+        zsets_operation_deinit(&o);
+        mem_free(q.weights);
     }
-    mem_free(q.inputs);
 }
 
 READ_COMMAND(zunion_command)
 {
-    read_generic(c, UNION, false);
+    read_generic(c, ZSETS_UNION, false);
 }
 
 READ_COMMAND(zinter_command)
 {
-    read_generic(c, INTER, false);
+    read_generic(c, ZSETS_INTER, false);
 }
 
 READ_COMMAND(zdiff_command)
 {
-    read_generic(c, DIFF, false);
+    read_generic(c, ZSETS_DIFF, false);
 }
 
 READ_COMMAND(zintercard_command)
 {
-    read_generic(c, INTER, true);
+    read_generic(c, ZSETS_INTER, true);
 }
 
 WRITE_COMMAND(zunionstore_command)
 {
-    store_generic(c, UNION, "zunionstore");
+    store_generic(c, ZSETS_UNION, "zunionstore");
 }
 
 WRITE_COMMAND(zinterstore_command)
 {
-    store_generic(c, INTER, "zinterstore");
+    store_generic(c, ZSETS_INTER, "zinterstore");
 }
 
 WRITE_COMMAND(zdiffstore_command)
 {
-    store_generic(c, DIFF, "zdiffstore");
+    store_generic(c, ZSETS_DIFF, "zdiffstore");
 }
 
 #define DIFF_COMPLEXITY                                                                            \
@@ -365,25 +420,24 @@ WRITE_COMMAND(zdiffstore_command)
     "O(N)+O(M*log(M)), N being the members of all inputs and M those of the result"
 #define WEIGHED_INPUTS "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]"
 
+#define ONLY_READS                                                                                 \
+    .arity = -3, .flags = CMD_READONLY | CMD_SLOW, .categories = CATEGORY_SORTEDSET,               \
+    .keys = "i1/n0,1,1/RO+ACCESS", .group = "sorted-set"
+#define STORES                                                                                     \
+    .arity = -4, .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW, .categories = CATEGORY_SORTEDSET,    \
+    .keys = "i1/r0,1,0/OW+UPDATE; i2/n0,1,1/RO+ACCESS", .group = "sorted-set"
+
 const struct command_row zset_algebra_commands[] = {
     {.name = "zdiff",
      .run = zdiff_command,
-     .arity = -3,
-     .flags = CMD_READONLY | CMD_SLOW,
-     .categories = CATEGORY_SORTEDSET,
-     .keys = "i1/n0,1,1/RO+ACCESS",
-     .group = "sorted-set",
+     ONLY_READS,
      .since = "6.2.0",
      .summary = "Returns the members of the first sorted set that are in none of the others.",
      .complexity = DIFF_COMPLEXITY,
      .args = "numkeys key [key ...] [WITHSCORES]"},
     {.name = "zdiffstore",
      .run = zdiffstore_command,
-     .arity = -4,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW,
-     .categories = CATEGORY_SORTEDSET,
-     .keys = "i1/r0,1,0/OW+UPDATE; i2/n0,1,1/RO+ACCESS",
-     .group = "sorted-set",
+     STORES,
      .since = "6.2.0",
      .summary = "Stores the members of the first sorted set that are in none of the others as a "
                 "sorted set.",
@@ -391,55 +445,35 @@ const struct command_row zset_algebra_commands[] = {
      .args = "destination numkeys key [key ...]"},
     {.name = "zinter",
      .run = zinter_command,
-     .arity = -3,
-     .flags = CMD_READONLY | CMD_SLOW,
-     .categories = CATEGORY_SORTEDSET,
-     .keys = "i1/n0,1,1/RO+ACCESS",
-     .group = "sorted-set",
+     ONLY_READS,
      .since = "6.2.0",
      .summary = "Returns the members that are in all of several sorted sets.",
      .complexity = INTER_COMPLEXITY,
      .args = WEIGHED_INPUTS " [WITHSCORES]"},
     {.name = "zintercard",
      .run = zintercard_command,
-     .arity = -3,
-     .flags = CMD_READONLY | CMD_SLOW,
-     .categories = CATEGORY_SORTEDSET,
-     .keys = "i1/n0,1,1/RO+ACCESS",
-     .group = "sorted-set",
+     ONLY_READS,
      .since = "7.0.0",
      .summary = "Counts the members that are in all of several sorted sets.",
      .complexity = "O(N*K), N being the members of the smallest of K inputs",
      .args = "numkeys key [key ...] [LIMIT limit]"},
     {.name = "zinterstore",
      .run = zinterstore_command,
-     .arity = -4,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW,
-     .categories = CATEGORY_SORTEDSET,
-     .keys = "i1/r0,1,0/OW+UPDATE; i2/n0,1,1/RO+ACCESS",
-     .group = "sorted-set",
+     STORES,
      .since = "2.0.0",
      .summary = "Stores the members that are in all of several sorted sets as a sorted set.",
      .complexity = INTER_COMPLEXITY,
      .args = "destination " WEIGHED_INPUTS},
     {.name = "zunion",
      .run = zunion_command,
-     .arity = -3,
-     .flags = CMD_READONLY | CMD_SLOW,
-     .categories = CATEGORY_SORTEDSET,
-     .keys = "i1/n0,1,1/RO+ACCESS",
-     .group = "sorted-set",
+     ONLY_READS,
      .since = "6.2.0",
      .summary = "Returns the members of any of several sorted sets.",
      .complexity = UNION_COMPLEXITY,
      .args = WEIGHED_INPUTS " [WITHSCORES]"},
     {.name = "zunionstore",
      .run = zunionstore_command,
-     .arity = -4,
-     .flags = CMD_WRITE | CMD_DENYOOM | CMD_SLOW,
-     .categories = CATEGORY_SORTEDSET,
-     .keys = "i1/r0,1,0/OW+UPDATE; i2/n0,1,1/RO+ACCESS",
-     .group = "sorted-set",
+     STORES,
      .since = "2.0.0",
      .summary = "Stores the members of any of several sorted sets as a sorted set.",
      .complexity = UNION_COMPLEXITY,

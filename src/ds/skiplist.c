@@ -15,13 +15,6 @@ struct link {
 static_assert(sizeof(struct link) == 16, "links keep nodes 16-byte aligned");
 static_assert(offsetof(struct skiplist_node, bytes) == 29, "29 bytes before a node's own");
 
-/* Where a node is or would be: on each level the last node before it, and that one's rank + 1 (the
- * head: 0). */
-struct path {
-    struct skiplist_node *pred[SKIPLIST_MAX_HEIGHT];
-    uint64_t rank[SKIPLIST_MAX_HEIGHT];
-};
-
 /* The link of level 1 and above; level 0 is `next`. */
 static inline struct link *link_of(const struct skiplist_node *n, unsigned level)
 {
@@ -110,7 +103,8 @@ static inline bool precedes(const struct skiplist_node *n, double score, struct 
 
 /* Finds the place of (score, bytes). `known` is what the level above found not to precede: it need
  * not be compared again. */
-static void find_path(const struct skiplist *s, double score, struct slice bytes, struct path *p)
+static void find_path(const struct skiplist *s, double score, struct slice bytes,
+                      struct skiplist_path *p)
 {
     struct skiplist_node *at = s->head;
     const struct skiplist_node *known = NULL;
@@ -146,7 +140,7 @@ struct descent {
 };
 
 /* Notes the levels on which nothing is to be looked at, down to one with a node to look at. */
-static inline void descent_settle(struct descent *d, struct path *p)
+static inline void descent_settle(struct descent *d, struct skiplist_path *p)
 {
     for (;;) {
         const struct link *l = link_of(d->at, d->level);
@@ -168,13 +162,13 @@ static inline void descent_settle(struct descent *d, struct path *p)
 }
 
 static inline void descent_begin(struct descent *d, const struct skiplist *s, double score,
-                                 struct path *p)
+                                 struct skiplist_path *p)
 {
     *d = (struct descent){.at = s->head, .score = score, .level = s->levels - 1};
     descent_settle(d, p);
 }
 
-static inline void descent_step(struct descent *d, struct slice bytes, struct path *p)
+static inline void descent_step(struct descent *d, struct slice bytes, struct skiplist_path *p)
 {
     if (precedes(d->next, d->score, bytes)) {
         d->rank += d->span;
@@ -187,7 +181,7 @@ static inline void descent_step(struct descent *d, struct slice bytes, struct pa
 
 /* Both places of the same bytes with two scores, each as find_path finds it. */
 static void find_two_paths(const struct skiplist *s, struct slice bytes, double score,
-                           struct path *p, double score_two, struct path *p_two)
+                           struct skiplist_path *p, double score_two, struct skiplist_path *p_two)
 {
     struct descent one, two;
     descent_begin(&one, s, score, p);
@@ -205,7 +199,7 @@ static void find_two_paths(const struct skiplist *s, struct slice bytes, double 
 }
 
 /* Finds the place of the node of a rank (0-based); the end's for `count`. */
-static void find_rank_path(const struct skiplist *s, uint64_t target, struct path *p)
+static void find_rank_path(const struct skiplist *s, uint64_t target, struct skiplist_path *p)
 {
     struct skiplist_node *at = s->head;
     uint64_t rank = 0;
@@ -234,7 +228,7 @@ static void raise_levels(struct skiplist *s, unsigned height)
     }
 }
 
-static void link_at(struct skiplist *s, struct skiplist_node *n, struct path *p)
+static void link_at(struct skiplist *s, struct skiplist_node *n, struct skiplist_path *p)
 {
     for (unsigned level = s->levels; level < n->height; level++) {
         p->pred[level] = s->head;
@@ -263,7 +257,7 @@ static void link_at(struct skiplist *s, struct skiplist_node *n, struct path *p)
 }
 
 /* Takes out the node behind the path, which stays right for the one after it. */
-static void unlink_at(struct skiplist *s, struct skiplist_node *n, const struct path *p)
+static void unlink_at(struct skiplist *s, struct skiplist_node *n, const struct skiplist_path *p)
 {
     assert(p->pred[0]->next == n);
     for (unsigned level = 1; level < s->levels; level++) {
@@ -294,8 +288,8 @@ static void lower_levels(struct skiplist *s)
 
 /* Makes a path that was found with the node in the list, whose own path is `own`, the one that
  * would be found without it. */
-static void path_without(const struct skiplist *s, struct path *p, const struct skiplist_node *n,
-                         const struct path *own)
+static void path_without(const struct skiplist *s, struct skiplist_path *p,
+                         const struct skiplist_node *n, const struct skiplist_path *own)
 {
     uint64_t rank = own->rank[0] + 1;
     for (unsigned level = 0; level < s->levels; level++) {
@@ -312,14 +306,14 @@ static void path_without(const struct skiplist *s, struct path *p, const struct 
 
 void skiplist_insert(struct skiplist *s, struct skiplist_node *n)
 {
-    struct path p;
+    struct skiplist_path p;
     find_path(s, n->score, skiplist_bytes(n), &p);
     link_at(s, n, &p);
 }
 
 void skiplist_remove(struct skiplist *s, struct skiplist_node *n)
 {
-    struct path p;
+    struct skiplist_path p;
     find_path(s, n->score, skiplist_bytes(n), &p);
     unlink_at(s, n, &p);
     lower_levels(s);
@@ -335,7 +329,7 @@ void skiplist_move(struct skiplist *s, struct skiplist_node *n, double score)
         n->score = score;
         return;
     }
-    struct path from, to;
+    struct skiplist_path from, to;
     find_two_paths(s, bytes, n->score, &from, score, &to);
     path_without(s, &to, n, &from);
     unlink_at(s, n, &from);
@@ -344,24 +338,37 @@ void skiplist_move(struct skiplist *s, struct skiplist_node *n, double score)
     lower_levels(s);
 }
 
-void skiplist_load(struct skiplist *s, struct skiplist_node *const *nodes, uint64_t count)
+void skiplist_filling_begin(struct skiplist_path *end, struct skiplist *s)
 {
-    assert(s->count == 0);
-    struct path last = {{s->head}, {0}};
+    assert(s->count == 0 && s->levels == 1);
+    *end = (struct skiplist_path){{s->head}, {0}};
+}
+
+void skiplist_fill(struct skiplist *s, struct skiplist_path *end,
+                   struct skiplist_node *const *nodes, uint64_t count)
+{
+    assert(end->rank[0] == s->count);
     for (uint64_t i = 0; i < count; i++) {
         struct skiplist_node *n = nodes[i];
-        link_at(s, n, &last);
+        link_at(s, n, end);
         for (unsigned level = 0; level < n->height; level++) {
-            last.pred[level] = n;
-            last.rank[level] = i + 1;
+            end->pred[level] = n;
+            end->rank[level] = s->count;
         }
     }
+}
+
+void skiplist_load(struct skiplist *s, struct skiplist_node *const *nodes, uint64_t count)
+{
+    struct skiplist_path end;
+    skiplist_filling_begin(&end, s);
+    skiplist_fill(s, &end, nodes, count);
 }
 
 void skiplist_remove_ranks(struct skiplist *s, uint64_t start, uint64_t count,
                            void (*release)(struct skiplist_node *n, void *context), void *context)
 {
-    struct path p;
+    struct skiplist_path p;
     assert(count <= s->count && start <= s->count - count);
     find_rank_path(s, start, &p);
     for (; count > 0; count--) {
@@ -374,7 +381,7 @@ void skiplist_remove_ranks(struct skiplist *s, uint64_t start, uint64_t count,
 
 uint64_t skiplist_rank(const struct skiplist *s, const struct skiplist_node *n)
 {
-    struct path p;
+    struct skiplist_path p;
     find_path(s, n->score, skiplist_bytes(n), &p);
     assert(p.pred[0]->next == n);
     return p.rank[0];
@@ -386,7 +393,7 @@ struct skiplist_node *skiplist_at(const struct skiplist *s, uint64_t rank)
     if (rank == s->count - 1) {
         return s->tail;
     }
-    struct path p;
+    struct skiplist_path p;
     find_rank_path(s, rank, &p);
     return p.pred[0]->next;
 }

@@ -45,6 +45,13 @@ struct skiplist {
     unsigned levels; /* levels in use, at least 1 */
 };
 
+/* Where a node is or would be: on each level in use the last node before it, and that one's rank +
+ * 1 (the head: 0). */
+struct skiplist_path {
+    struct skiplist_node *pred[SKIPLIST_MAX_HEIGHT];
+    uint64_t rank[SKIPLIST_MAX_HEIGHT];
+};
+
 static inline struct slice skiplist_bytes(const struct skiplist_node *n)
 {
     return slice_of(n->bytes, n->len);
@@ -75,6 +82,11 @@ void skiplist_remove(struct skiplist *s, struct skiplist_node *n);
 void skiplist_move(struct skiplist *s, struct skiplist_node *n, double score);
 /* Fills an empty list with `count` nodes that are in ascending order, in linear time. */
 void skiplist_load(struct skiplist *s, struct skiplist_node *const *nodes, uint64_t count);
+/* The same bit by bit: begins with an empty list, which nothing else may change meanwhile; each
+ * call puts `count` more nodes behind those before them. */
+void skiplist_filling_begin(struct skiplist_path *end, struct skiplist *s);
+void skiplist_fill(struct skiplist *s, struct skiplist_path *end,
+                   struct skiplist_node *const *nodes, uint64_t count);
 /* Takes out the nodes of ranks start .. start+count-1 (all there), giving each to `release`. */
 void skiplist_remove_ranks(struct skiplist *s, uint64_t start, uint64_t count,
                            void (*release)(struct skiplist_node *n, void *context), void *context);

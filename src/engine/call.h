@@ -17,15 +17,20 @@
 /* How a command must be run. Ordered: a batch runs under the highest of its calls. */
 enum call_access { ACCESS_NONE, ACCESS_SHARED, ACCESS_EXCLUSIVE, ACCESS_WORLD };
 
-/* A long command in slices, so that nobody waits for all of it: `step` is called in holds of the
- * command's access mode until it returns true (it has replied then); between them other clients are
- * served. Where a call must be whole (transactions, scripts) the steps run without a break. A step
- * under shared mode opens no key (db_read): it walks (db_scan), or looks at what it has copied. A
- * key with due members would have the call run anew, which is too late for a step. */
+/* A long command in slices, so that nobody waits for all of it: `step` is called until it returns
+ * true (it has replied then), in holds of the access mode that it has set (none, shared or
+ * exclusive), or a higher one; between them other clients are served. Where a call must be whole
+ * (transactions, scripts) the steps run without a break, in the hold of the call. A step under
+ * shared mode opens no key (db_read): it walks (db_scan), or looks at what it has copied, or makes
+ * sure that nothing is due (db_note_due). A key with due members would have the call run anew,
+ * which is too late for a step. Only a step in exclusive mode, the last one, changes anything; when
+ * it replies an error, or the call must not run any more (engine/gate.h), nothing has been changed.
+ */
 struct continuation {
     bool (*step)(struct call *c, void *state);
     void (*destroy)(void *state);
     void *state;
+    enum call_access access; /* of the next step */
 };
 
 struct call {

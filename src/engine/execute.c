@@ -430,17 +430,26 @@ void call_run(struct call *c)
     serve_waiters(c);
 }
 
+static bool run_step(struct call *c)
+{
+    const struct call *outer = call_running;
+    call_running = c;
+    bool done = c->continuation.step(c, c->continuation.state);
+    call_running = outer;
+    assert(!expire_must_rerun());
+    return done;
+}
+
 bool call_continue(struct call *c)
 {
     uint32_t errors_before = c->reply->errors;
-    assert(c->continuation.step);
+    assert(c->continuation.step && c->held >= c->continuation.access);
     c->db = db_at(c->session->db_index);
     reply_allow_loss(c->reply, false); /* there is no going back to before the first slice */
-    call_running = c;
-    bool done = c->continuation.step(c, c->continuation.state);
-    call_running = NULL;
-    assert(!expire_must_rerun());
-    if (!done) {
+    const char *why = gate_any() && !c->nested ? gate_refusal_midway(c) : NULL;
+    if (unlikely(why)) {
+        reply_error(c->reply, why);
+    } else if (!run_step(c)) {
         return false;
     }
     note_outcome(c, errors_before);

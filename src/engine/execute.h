@@ -29,7 +29,9 @@ void call_run(struct call *c);
 /* The call that the calling thread runs, the innermost one; NULL between calls. For the report of a
  * crash. */
 extern _Thread_local const struct call *call_running;
-/* Runs one more slice; true when the call is done (its continuation is destroyed then). */
+/* Runs one more slice, under the lock that continuation.access names; true when the call is done
+ * (its continuation is destroyed then). One that must not run any more (gate_refusal_midway) ends
+ * with that error. */
 bool call_continue(struct call *c) MUST_CHECK;
 /* Ends a continuation that nobody will run any more (its client has gone). */
 void call_abandon(struct continuation *continuation);

@@ -85,9 +85,8 @@ const char *gate_write_refusal(const struct session *s)
     return shut & GATE_READONLY ? readonly_refusal : NULL;
 }
 
-const char *gate_refusal(const struct call *c)
+static const char *refusal_of(const struct call *c, uint32_t shut)
 {
-    uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
     uint32_t flags = transaction_flags(c);
     if (c->session->internal) {
         return NULL;
@@ -117,4 +116,16 @@ const char *gate_refusal(const struct call *c)
         return loading_refusal;
     }
     return NULL;
+}
+
+const char *gate_refusal(const struct call *c)
+{
+    return refusal_of(c, atomic_load_explicit(&gate_word, memory_order_acquire));
+}
+
+const char *gate_refusal_midway(const struct call *c)
+{
+    uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
+    /* A script that runs has the lock: the call's turn comes after it. */
+    return refusal_of(c, shut & ~(uint32_t)(GATE_MEMORY | GATE_SCRIPT | GATE_FUNCTION));
 }

@@ -30,6 +30,9 @@ void gate_set_aof(int error);
 /* Why the prepared call must not run now, an error text that lives forever; NULL when it may. An
  * EXEC is asked about what it would run. */
 const char *gate_refusal(const struct call *c);
+/* The same of one that goes on in slices: what it has taken of memory is its own, so memory that is
+ * short does not end it. */
+const char *gate_refusal_midway(const struct call *c);
 /* Why nothing that writes may run now, in the same way; NULL when it may. */
 const char *gate_write_refusal(const struct session *s);
 /* Why nothing may run beside a script that takes long, in the same way; NULL when there is none. */

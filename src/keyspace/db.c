@@ -242,13 +242,14 @@ void db_moved(struct keyref *ref, struct entry *entry)
     ref->entry = entry;
 }
 
-void db_put(struct keyref *ref, struct entry *entry_take)
+static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily)
+    REQUIRES(keyspace_lock)
 {
     if (ref->entry) {
         struct entry *old = ref->entry;
         entry_set_clock(entry_take, entry_clock(old));
         db_moved(ref, entry_take);
-        reclaim_entry(old, reclaim_lazy_server_del());
+        reclaim_entry(old, lazily);
         return;
     }
     if (entry_clock(entry_take) == 0) {
@@ -259,6 +260,16 @@ void db_put(struct keyref *ref, struct entry *entry_take)
     ref->entry = entry_take;
     count_expiry(ref->db, 0, slot);
     event_notify(EVENT_NEW, "new", ref->db->id, ref->key.name);
+}
+
+void db_put(struct keyref *ref, struct entry *entry_take)
+{
+    put(ref, entry_take, reclaim_lazy_server_del());
+}
+
+void db_put_lazily(struct keyref *ref, struct entry *entry_take)
+{
+    put(ref, entry_take, true);
 }
 
 bool db_add_loaded(struct db *db, uint64_t hash, struct entry *entry_take)

@@ -74,6 +74,8 @@ void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t n
 /* Puts `entry_take` (whose key is ref's) there, replacing what was, which is reclaimed later. Fires
  * "new" (class n) for a new key, and no other event: the command does. */
 void db_put(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock);
+/* The same; a big value that was there goes to the background thread in any case. */
+void db_put_lazily(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock);
 /* After a verb of value/ may have moved the entry or changed its expiry: stores the pointer in the
  * slot. */
 void db_moved(struct keyref *ref, struct entry *entry) REQUIRES(keyspace_lock);

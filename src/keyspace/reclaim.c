@@ -20,8 +20,10 @@
 
 struct garbage {
     struct garbage *next;
-    struct entry *entry; /* or a table when NULL */
-    size_t bytes;        /* of the entry */
+    struct entry *entry;          /* or, when NULL, */
+    void (*release)(void *state); /* to be called, or, when NULL, a table */
+    void *state;
+    size_t bytes; /* of the entry */
     struct table table;
 };
 
@@ -85,6 +87,8 @@ static void free_garbage(struct garbage *g)
 {
     if (g->entry) {
         entry_destroy(&g->entry);
+    } else if (g->release) {
+        g->release(g->state);
     } else {
         table_deinit(&g->table, free_entry, NULL);
     }
@@ -270,6 +274,18 @@ void reclaim_table(struct table *table_take, bool lazily)
         g->next = mine.tables;
         mine.tables = g;
     }
+}
+
+void reclaim_call(void (*release)(void *state), void *state_take)
+{
+    if (!queue.running) {
+        release(state_take);
+        return;
+    }
+    struct garbage *g = mem_calloc(1, sizeof(*g));
+    g->release = release;
+    g->state = state_take;
+    enqueue(g);
 }
 
 bool reclaim_has_work(void)

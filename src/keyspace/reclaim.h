@@ -17,6 +17,9 @@ void reclaim_teardown(void);
 void reclaim_entry(struct entry *entry_take, bool lazily);
 /* The same with a whole table of entries (moved out of its owner). */
 void reclaim_table(struct table *table_take, bool lazily);
+/* Has `release` called with `state_take`, which it frees: by the background thread while there is
+ * one, else at once. Any thread, any lock. */
+void reclaim_call(void (*release)(void *state), void *state_take);
 /* Frees what this thread has collected. No lock held. Called after each hold. */
 void reclaim_run(void);
 /* True when reclaim_run has something to do. */

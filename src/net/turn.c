@@ -128,7 +128,7 @@ static inline struct call *add_call(struct server_thread *t, struct batch_client
     call->failed = call->nested = call->needs_exclusive = call->told = false;
     call->retry = call->waits = call->propagated = false;
     call->parked = NULL;
-    call->continuation = (struct continuation){NULL, NULL, NULL};
+    call->continuation = (struct continuation){NULL, NULL, NULL, ACCESS_NONE};
     return call;
 }
 
@@ -380,7 +380,9 @@ static void run_suppressed(struct server_thread *t, struct client *c, struct cal
     if (suppressed && c->flags & SUPPRESSED_FLAGS && !confirms) {
         reply_drop(&t->reply, mark);
     }
-    c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
+    if (!call->continuation.step) { /* else it is what comes of its slices that is skipped */
+        c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
+    }
 }
 
 /* CLIENT REPLY SKIP is for the request behind it. */
@@ -425,6 +427,19 @@ static void begin_wait(struct client *c, struct call *call, bool silent)
     blocked_begin(c, call, silent);
 }
 
+/* The slices of a call without a break: it is no barrier, and what follows must see it done. */
+static void run_to_end(struct server_thread *t, struct client *c, struct call *call, bool silent)
+{
+    uint32_t mark = reply_end(&t->reply);
+    while (!call_continue(call)) {
+    }
+    reply_end(&t->reply);
+    if (silent) {
+        reply_drop(&t->reply, mark);
+    }
+    c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
+}
+
 /* Runs one such call, or one of a client that has used CLIENT REPLY; adds to *slow_ticks what it
  * took. */
 static __attribute__((noinline)) void run_special(struct server_thread *t, struct batch_client *bc,
@@ -453,8 +468,7 @@ static __attribute__((noinline)) void run_special(struct server_thread *t, struc
         if (index == bc->count - 1) {
             suspend(t, c, call);
         } else {
-            while (!call_continue(call)) { /* not a barrier: what follows must see it done */
-            }
+            run_to_end(t, c, call, silent);
         }
     }
 }

@@ -190,7 +190,7 @@ struct zset *zset_large_create(void)
     return z;
 }
 
-static void large_destroy(struct zset *z)
+void zset_large_destroy(struct zset *z)
 {
     table_deinit(&z->members, NULL, NULL);
     skiplist_deinit(&z->list);
@@ -608,7 +608,7 @@ void zset_check(const struct entry *e)
 static void destroy(struct entry *e)
 {
     if (is_large(e)) {
-        large_destroy(large_of(e));
+        zset_large_destroy(large_of(e));
     } else {
         listpack_destroy(listpack_of(e));
     }

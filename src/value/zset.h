@@ -14,6 +14,9 @@
 #include "ds/skiplist.h"
 #include "value/entry.h"
 
+struct zset_order;
+struct zset_building;
+
 extern const struct value_ops zset_ops;
 /* zset-max-listpack-entries, zset-max-listpack-value, with their old names. */
 extern const struct option zset_options[];
@@ -107,24 +110,38 @@ typedef void (*zset_visit_fn)(struct slice member, double score, void *context);
 uint64_t zset_scan(const struct entry *e, uint64_t cursor, uint64_t count, zset_visit_fn visit,
                    void *context);
 
-/* A draft: members being gathered for a result, no value yet. No lock; owned by the caller. */
+/* A draft: members being gathered for a result, no value yet. A large one can be put in order and
+ * made a value bit by bit. No lock; owned by the caller. */
 struct zset_draft {
-    struct skiplist_node **nodes; /* in order after zset_draft_sort */
+    struct skiplist_node **nodes; /* in order after zset_draft_sort; NULL once it is built */
     uint64_t count, capacity;
     size_t bytes, longest; /* of the members */
+    size_t shared;         /* bytes that all members begin with, as far as looked at */
     struct table *index;   /* by member; NULL when members are known to be distinct */
-    bool lost;             /* there was no memory for all of it: of no use but to be given up */
+    bool sorted;
+    bool lost;                /* there was no memory for all of it: of no use but to be given up */
+    struct zset_order *order; /* being sorted */
+    struct zset_building *building; /* being built, or built */
 };
 /* An empty draft; `indexed` when zset_draft_find will be called. */
 void zset_draft_init(struct zset_draft *d, bool indexed);
 void zset_draft_deinit(struct zset_draft *d);
 /* Adds a member that is not there yet. Where that takes a large allocation that is refused,
- * nothing, and from then on: the draft is lost. */
+ * nothing, and from then on: the draft is lost. Before it is sorted. */
 void zset_draft_add(struct zset_draft *d, struct slice member, double score);
 /* The score of a member of an indexed draft, to be read and changed; NULL when it is not there. */
 double *zset_draft_find(struct zset_draft *d, struct slice member);
+/* The score of a member of an indexed draft, to be changed; one that is not there is added with
+ * `score`, and NULL returned (also when the draft is lost). Before it is sorted. */
+double *zset_draft_find_or_add(struct zset_draft *d, struct slice member, double score);
 /* Puts the nodes into the order of sorted sets. */
 void zset_draft_sort(struct zset_draft *d);
+/* The same for about `steps` looks at a member; true when they are in order (or the draft is lost).
+ */
+bool zset_draft_sort_some(struct zset_draft *d, uint64_t steps) MUST_CHECK;
+/* Prepares zset_draft_finish of a sorted draft for about `steps` members; true when nothing is left
+ * of it that takes long. */
+bool zset_draft_build_some(struct zset_draft *d, uint64_t steps) MUST_CHECK;
 /* Makes a sorted set of a sorted draft, not empty, which is empty then. */
 struct entry *zset_draft_finish(struct zset_draft *d, struct slice key, int64_t expiry_ms);
 

@@ -13,6 +13,8 @@ struct zset {
 
 /* A large sorted set without members. */
 struct zset *zset_large_create(void);
+/* Frees it with its members. */
+void zset_large_destroy(struct zset *z);
 /* Initialises a table of nodes by their bytes. */
 void zset_index_init(struct table *index);
 /* The slot of the node with these bytes, NULL when there is none. */

@@ -48,3 +48,27 @@ def test_reset_ends_it(client):
 def test_errors_of_the_protocol_are_silent_too(client, ours_only):
     client.send_raw(b"CLIENT REPLY OFF\r\n*1\r\nx")
     assert client.is_closed()
+
+
+def large_set(client):
+    for begin in range(0, 40_000, 10_000):
+        client.call("SADD", "s", *range(begin, begin + 10_000))
+
+
+def test_what_goes_in_slices_is_silent_too(client):
+    """Alone, so that it goes in slices, and before other requests, so that it is done at once."""
+    large_set(client)
+    client.send("CLIENT", "REPLY", "SKIP")
+    client.send("SUNION", "s")
+    assert client.call("PING") == b"PONG"
+    client.send_raw(b"CLIENT REPLY SKIP\r\nSUNION s\r\nPING a\r\nPING b\r\n")
+    assert [client.read() for _ in range(2)] == [b"a", b"b"]
+    client.send_raw(b"CLIENT REPLY OFF\r\nSUNION s\r\nKEYS *\r\nSUNIONSTORE t s\r\nPING\r\n"
+                    b"CLIENT REPLY ON\r\nPING c\r\n")
+    assert [client.read() for _ in range(2)] == [b"OK", b"c"]
+    client.send("CLIENT", "REPLY", "OFF")
+    client.send("SUNION", "s")
+    client.send("CLIENT", "REPLY", "ON")
+    assert client.read() == b"OK"
+    assert client.call("SCARD", "t") == 40_000
+    assert client.nothing_comes()

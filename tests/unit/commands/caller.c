@@ -147,7 +147,9 @@ static bool place_step(struct place *p, bool first) NO_THREAD_SAFETY_ANALYSIS;
 static bool place_step(struct place *p, bool first)
 {
     struct call *c = &p->call;
-    enum call_access access = c->refusal.ptr ? ACCESS_NONE : command_access(c->cmd);
+    enum call_access access = c->refusal.ptr ? ACCESS_NONE
+                              : first        ? command_access(c->cmd)
+                                             : c->continuation.access;
     bool done = true;
     c->now_ms = clock_wall_ms();
     c->held = access;
@@ -231,9 +233,8 @@ const char *caller_run_args(int argc, const struct slice *argv)
     return place_text(&plain).ptr;
 }
 
-const char *caller_run(const char *line)
+static int split(const char *line, struct slice *words)
 {
-    struct slice words[WORDS_MAX];
     int count = 0;
     while (*line) {
         size_t len = strcspn(line, " ");
@@ -241,7 +242,27 @@ const char *caller_run(const char *line)
         words[count++] = slice_of(line, len);
         line += len + (line[len] == ' ');
     }
-    return caller_run_args(count, words);
+    return count;
+}
+
+const char *caller_run(const char *line)
+{
+    struct slice words[WORDS_MAX];
+    return caller_run_args(split(line, words), words);
+}
+
+const char *caller_run_whole(const char *line)
+{
+    session.internal = true;
+    const char *reply = caller_run(line);
+    session.internal = false;
+    return reply;
+}
+
+bool caller_begin_line(const char *line)
+{
+    struct slice words[WORDS_MAX];
+    return caller_begin(split(line, words), words);
 }
 
 bool caller_begin(int argc, const struct slice *argv)
@@ -252,6 +273,11 @@ bool caller_begin(int argc, const struct slice *argv)
 bool caller_continue(void)
 {
     return place_step(&sliced, false);
+}
+
+enum call_access caller_next_access(void)
+{
+    return sliced.call.continuation.access;
 }
 
 struct slice caller_sliced_reply(void)

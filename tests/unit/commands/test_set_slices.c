@@ -34,17 +34,6 @@ static int delete_sets(void **state)
     return 0;
 }
 
-static int split(const char *line, struct slice *words)
-{
-    int count = 0;
-    while (*line) {
-        size_t len = strcspn(line, " ");
-        words[count++] = slice_of(line, len);
-        line += len + (line[len] == ' ');
-    }
-    return count;
-}
-
 static int by_text(const void *a, const void *b)
 {
     return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
@@ -75,11 +64,10 @@ static size_t sorted_members(struct slice reply, struct slice *members)
 static void expect_as_now(const char *line)
 {
     static struct slice sliced[3 * MEMBERS], whole[3 * MEMBERS];
-    /* What stores is run whole. */
     char text[128];
     snprintf(text, sizeof(text), "%.*sstore out %s", (int)strcspn(line, " "), line,
              line + strcspn(line, " ") + 1);
-    caller_run(text);
+    caller_run_whole(text);
     size_t count = sorted_members(caller_sliced_reply(), sliced);
     const char *reply = caller_run("smembers out");
     size_t wanted = sorted_members(slice_cstr(reply), whole);
@@ -113,8 +101,7 @@ static void test_undisturbed(void **state)
     (void)state;
     int slices = 0;
     for (size_t i = 0; i < LINES; i++) {
-        struct slice words[8];
-        assert_false(caller_begin(split(lines[i], words), words));
+        assert_false(caller_begin_line(lines[i]));
         slices += run_slices(NULL);
         expect_as_now(lines[i]);
     }
@@ -142,8 +129,7 @@ static void test_changed_meanwhile(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LINES; i++) {
-        struct slice words[8];
-        assert_false(caller_begin(split(lines[i], words), words));
+        assert_false(caller_begin_line(lines[i]));
         run_slices(change_few);
         expect_as_now(lines[i]);
     }
@@ -165,8 +151,7 @@ static void test_changed_without_end(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LINES; i++) {
-        struct slice words[8];
-        assert_false(caller_begin(split(lines[i], words), words));
+        assert_false(caller_begin_line(lines[i]));
         assert_in_range(run_slices(change_always), 2, 8);
         expect_as_now(lines[i]);
     }
@@ -187,19 +172,17 @@ static void test_replaced_meanwhile(void **state)
     static const char *const replacements[] = {"del a",           "rename c a", "copy c a replace",
                                                "sinterstore a c", "expire a 0", "flushdb"};
     for (size_t i = 0; i < sizeof(replacements) / sizeof(replacements[0]); i++) {
-        struct slice words[8];
         delete_sets(NULL);
         make_sets(NULL);
         replacement = replacements[i];
-        assert_false(caller_begin(split("sunion b a", words), words));
+        assert_false(caller_begin_line("sunion b a"));
         run_slices(replace);
         expect_as_now("sunion b a");
     }
     delete_sets(NULL);
     make_sets(NULL);
     replacement = "set a text";
-    struct slice words[8];
-    assert_false(caller_begin(split("sdiff b a", words), words));
+    assert_false(caller_begin_line("sdiff b a"));
     run_slices(replace);
     assert_memory_equal(caller_sliced_reply().ptr, "-WRONGTYPE ", 11);
     delete_sets(NULL);
@@ -209,26 +192,24 @@ static void test_replaced_meanwhile(void **state)
 static void test_counted(void **state)
 {
     (void)state;
-    struct slice words[8];
     char wanted[32];
     snprintf(wanted, sizeof(wanted), ":%d\r\n", MEMBERS - MEMBERS / 3);
-    assert_false(caller_begin(split("sintercard 2 a b", words), words));
+    assert_false(caller_begin_line("sintercard 2 a b"));
     run_slices(NULL);
     assert_string_equal(caller_sliced_reply().ptr, wanted);
-    assert_false(caller_begin(split("sintercard 2 a b limit 35000", words), words));
+    assert_false(caller_begin_line("sintercard 2 a b limit 35000"));
     run_slices(NULL);
     assert_string_equal(caller_sliced_reply().ptr, ":35000\r\n");
     /* What is little goes at once. */
-    assert_true(caller_begin(split("sintercard 2 a b limit 10", words), words));
-    assert_true(caller_begin(split("sinter a b c", words), words));
+    assert_true(caller_begin_line("sintercard 2 a b limit 10"));
+    assert_true(caller_begin_line("sinter a b c"));
 }
 
 static void test_given_up(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LINES; i++) {
-        struct slice words[8];
-        assert_false(caller_begin(split(lines[i], words), words));
+        assert_false(caller_begin_line(lines[i]));
         if (!caller_continue()) {
             caller_abandon();
         }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/rand.h"
 #include "value/zset.h"
 
@@ -307,6 +308,87 @@ static void test_members_decide_the_digest(void **state)
     assert_memory_not_equal(sums[0], sums[2], 20);
 }
 
+/* Members that begin alike, are each other's beginnings, and hold zeros; scores with many ties. */
+static struct slice draft_member(int i, char *text)
+{
+    static const char *const beginnings[] = {"member:", "member", "mem", "member:00000000"};
+    int len = snprintf(text, 40, "%s%0*d", beginnings[i % 4], i % 4 == 1 ? 5 : 1, i / 4);
+    if (i % 4 == 2) {
+        memset(text + len, 0, 3);
+        len += i / 4 % 3 + 1;
+    }
+    return slice_of(text, (size_t)len);
+}
+
+static void fill_draft(struct zset_draft *d, int count, bool indexed, int scores)
+{
+    char text[48];
+    zset_draft_init(d, indexed);
+    for (int i = 0; i < count; i++) {
+        double score = scores == 0 ? i : (double)rand_below((uint64_t)scores) - 2;
+        if (indexed && i % 2) {
+            assert_null(zset_draft_find_or_add(d, draft_member(i, text), score));
+            assert_non_null(zset_draft_find_or_add(d, draft_member(i, text), 77));
+        } else {
+            zset_draft_add(d, draft_member(i, text), score);
+        }
+    }
+}
+
+/* Steps of every size give the same set, which has all members, in order; given up in between,
+ * nothing leaks. */
+static void test_drafts_by_steps(void **state)
+{
+    static const int counts[] = {1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 1000};
+    static const uint64_t steps[] = {1, 3, 16, 100, UINT64_MAX};
+    (void)state;
+    set_limits("20", "64");
+    for (int round = 0; round < (int)(sizeof(counts) / sizeof(counts[0])) * 5 * 4; round++) {
+        int count = counts[round / 20], scores = (int[]){0, 1, 5, 100000}[round % 4];
+        uint64_t step = steps[round / 4 % 5];
+        struct zset_draft d;
+        fill_draft(&d, count, round % 2, scores);
+        while (!zset_draft_sort_some(&d, step)) {
+        }
+        while (!zset_draft_build_some(&d, step)) {
+        }
+        assert_int_equal(d.count, count);
+        struct entry *e = zset_draft_finish(&d, KEY, ENTRY_NO_EXPIRY);
+        zset_check(e);
+        assert_int_equal(zset_count(e), count);
+        assert_int_equal(entry_encoding(e), count <= 20 ? ENCODING_LISTPACK : ENCODING_SKIPLIST);
+        for (int i = 0; i < count; i++) {
+            char text[48];
+            double score;
+            assert_true(zset_score(e, draft_member(i, text), &score));
+        }
+        entry_destroy(&e);
+        fill_draft(&d, count, round % 2, scores);
+        for (int k = 0; k < round * 7; k++) {
+            if (zset_draft_sort_some(&d, step) && zset_draft_build_some(&d, step)) {
+                break;
+            }
+        }
+        zset_draft_deinit(&d);
+    }
+}
+
+/* Where the arrays to sort in are not to be had, it sorts without. */
+static void test_drafts_without_memory(void **state)
+{
+    struct zset_draft d;
+    (void)state;
+    set_limits("20", "64");
+    fill_draft(&d, 1000, true, 50);
+    mem_fail_above(1000);
+    zset_draft_sort(&d);
+    mem_fail_above(SIZE_MAX);
+    struct entry *e = zset_draft_finish(&d, KEY, ENTRY_NO_EXPIRY);
+    zset_check(e);
+    assert_int_equal(zset_count(e), 1000);
+    entry_destroy(&e);
+}
+
 static void test_lex_spans(void **state)
 {
     (void)state;
@@ -344,6 +426,8 @@ int main(void)
         cmocka_unit_test(test_tiny_limits),
         cmocka_unit_test(test_limits_decide_the_encoding),
         cmocka_unit_test(test_members_decide_the_digest),
+        cmocka_unit_test(test_drafts_by_steps),
+        cmocka_unit_test(test_drafts_without_memory),
         cmocka_unit_test(test_lex_spans),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
