@@ -95,6 +95,7 @@ static void renew_first_id(struct stream *s, const struct entry *e)
 void stream_set_facts(struct entry *e, struct stream_id last_id, const uint64_t *entries_added,
                       const struct stream_id *max_deleted_id)
 {
+    assert(!entries_added || *entries_added <= STREAM_ADDED_MAX);
     struct stream_facts *facts = &stream_of(e)->facts;
     facts->last_id = last_id;
     if (entries_added) {
@@ -285,7 +286,7 @@ void stream_append(struct entry *e, struct stream_id id, const struct slice *wor
     lp = write_entry(lp, same_fields, s->tail_id, id, words, count);
     radix_cursor_set_value(&s->tail, lp);
     s->facts.length++;
-    s->facts.entries_added++;
+    s->facts.entries_added += s->facts.entries_added < STREAM_ADDED_MAX;
     s->facts.last_id = id;
     if (s->facts.length == 1) {
         s->facts.first_id = id;

@@ -39,10 +39,13 @@ extern const struct option stream_options[];
 /* Room that a view of a field or value needs: integers are kept as such. */
 #define STREAM_TEXT_BYTES LISTPACK_TEXT_BYTES
 
+/* Where the count of entries that ever were stops: as much as XSETID, files and sums know. */
+#define STREAM_ADDED_MAX ((uint64_t)INT64_MAX)
+
 /* What a stream knows beside its entries. Read by all, changed by the verbs of this header. */
 struct stream_facts {
     uint64_t length;                 /* entries that are there */
-    uint64_t entries_added;          /* that ever were */
+    uint64_t entries_added;          /* that ever were; STREAM_ADDED_MAX: or more */
     struct stream_id first_id;       /* of the first that is there, 0-0 when empty */
     struct stream_id last_id;        /* of the last that ever was */
     struct stream_id max_deleted_id; /* the greatest ever deleted, 0-0 when none was */

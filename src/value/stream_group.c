@@ -276,8 +276,7 @@ static size_t group_memory(const struct stream_group *g, size_t samples)
         radix_cursor_next(&at);
     }
     return mem_good_size(sizeof(*g) + g->name_len) + sorted_memory_bytes(&g->pending) +
-           radix_memory_bytes(&g->consumers) + extrapolate(bytes, looked_at, g->consumers.count) +
-           (size_t)g->pending.count * mem_good_size(sizeof(struct stream_pending));
+           radix_memory_bytes(&g->consumers) + extrapolate(bytes, looked_at, g->consumers.count);
 }
 
 size_t stream_groups_memory(const struct radix *groups, size_t samples)

@@ -131,12 +131,11 @@ bool stream_load_facts(struct entry *e, uint64_t length, struct stream_id last_i
 {
     struct stream_facts *facts = &stream_of(e)->facts;
     if (length != facts->length || stream_id_compare(last_id, facts->last_id) < 0 ||
-        stream_id_compare(max_deleted_id, last_id) > 0 || entries_added < length ||
-        entries_added > INT64_MAX) {
+        stream_id_compare(max_deleted_id, last_id) > 0 || entries_added < length) {
         return false;
     }
     facts->last_id = last_id;
     facts->max_deleted_id = max_deleted_id;
-    facts->entries_added = entries_added;
+    facts->entries_added = entries_added < STREAM_ADDED_MAX ? entries_added : STREAM_ADDED_MAX;
     return true;
 }

@@ -11,7 +11,7 @@
  */
 bool stream_load_node(struct entry *e, struct stream_id master, struct slice listpack) MUST_CHECK;
 /* After the last node: the facts that come from outside too. False when they contradict the
- * entries. `entries_added` is at most INT64_MAX. */
+ * entries. */
 bool stream_load_facts(struct entry *e, uint64_t length, struct stream_id last_id,
                        struct stream_id max_deleted_id, uint64_t entries_added) MUST_CHECK;
 

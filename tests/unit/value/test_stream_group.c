@@ -359,12 +359,33 @@ static void test_lag_cases(void **state)
     }
 }
 
+/* Pending entries are counted once: about as many bytes as their records have. */
+static void test_memory_of_pending_entries(void **state)
+{
+    (void)state;
+    const uint64_t count = 20000;
+    struct radix groups;
+    radix_init(&groups);
+    struct stream_group *g = stream_group_add(&groups, SLICE("group"), STREAM_ID_MIN, 0);
+    struct stream_consumer *c = stream_consumer_add(g, SLICE("consumer"), 1);
+    for (uint64_t i = 0; i < count; i++) {
+        stream_pending_give(g, c, (struct stream_id){i, 1}, 1, 1);
+    }
+    size_t least = count * (sizeof(struct stream_pending) + sizeof(struct stream_id));
+    assert_in_range(stream_groups_memory(&groups, 0), least, least + least / 4);
+    stream_groups_destroy(&groups);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_model),  cmocka_unit_test(test_digest_tells_changes),
-        cmocka_unit_test(test_groups_by_name), cmocka_unit_test(test_deliveries_end),
-        cmocka_unit_test(test_lag_counts),     cmocka_unit_test(test_lag_cases),
+        cmocka_unit_test(test_memory_of_pending_entries),
+        cmocka_unit_test(test_against_model),
+        cmocka_unit_test(test_digest_tells_changes),
+        cmocka_unit_test(test_groups_by_name),
+        cmocka_unit_test(test_deliveries_end),
+        cmocka_unit_test(test_lag_counts),
+        cmocka_unit_test(test_lag_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
