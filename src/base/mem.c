@@ -465,6 +465,24 @@ const char *mem_allocator_name(void)
 #endif
 #endif
 
+/* From this size on a system call costs less than the writing. */
+#define ZERO_BY_PAGES_BYTES ((size_t)1 << 20)
+
+void mem_zero(void *ptr, size_t size)
+{
+    const uintptr_t page = 4096;
+    uintptr_t start = (uintptr_t)ptr, stop = start + size;
+    uintptr_t begin = (start + page - 1) & ~(page - 1), end = stop & ~(page - 1);
+    /* The allocators' blocks are private anonymous mappings, whose pages come back as zeros
+     * (madvise(2)); where pages are locked, or larger, the call fails. */
+    if (size < ZERO_BY_PAGES_BYTES || madvise((void *)begin, end - begin, MADV_DONTNEED) != 0) {
+        memset(ptr, 0, size);
+        return;
+    }
+    memset(ptr, 0, begin - start);
+    memset((void *)end, 0, stop - end);
+}
+
 void mem_populate(void *ptr, size_t size)
 {
     const uintptr_t page = 4096;

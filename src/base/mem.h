@@ -158,6 +158,10 @@ const char *mem_allocator_name(void);
 bool mem_set_background(bool on) MUST_CHECK;
 /* Returns dirty pages to the system (MEMORY PURGE). */
 void mem_purge(void);
+/* Sets `size` bytes to zero. Of a large block the whole pages are given back to the system instead,
+ * which supplies zeros when they are touched: no time is spent, and no memory, on what nobody
+ * touches. `ptr` is in a block of this header. */
+void mem_zero(void *ptr, size_t size);
 /* Has the system supply the pages of a fresh block at once (MADV_POPULATE_WRITE, Linux 5.14;
  * elsewhere they come one by one as they are touched). */
 void mem_populate(void *ptr, size_t size);

@@ -9,7 +9,7 @@
 
 /* With a negative count HRANDFIELD may reply any number of fields of a small hash. Up to so many,
  * and so many bytes that have to be copied, nobody waits long for. */
-#define HRANDFIELD_DRAWS_MAX (1 << 20)
+#define HRANDFIELD_DRAWS_MAX (1 << 19)
 #define HRANDFIELD_BYTES_MAX ((size_t)256 << 20)
 /* An array that doubles as it grows: what it has, and what it moves from. */
 #define SCAN_GROWTH 3

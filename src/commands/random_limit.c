@@ -1,7 +1,7 @@
 /* See random_limit.h. */
 #include "commands/random_limit.h"
 
-static int64_t most;
+static int64_t most = INT64_MAX; /* until the options are registered */
 
 bool random_limit_allows(struct call *c, int64_t count)
 {

@@ -11,7 +11,7 @@
 
 /* SRANDMEMBER with a negative count replies any number of members, however small the set: up to
  * about so many bytes. */
-#define REPEATED_REPLY_MAX_BYTES ((uint64_t)1024 * 1024 * 1024)
+#define REPEATED_REPLY_MAX_BYTES ((uint64_t)32 << 20)
 /* Members looked at for the guess of how long such a reply will be, and what frames one. */
 #define REPEATED_REPLY_SAMPLES 64
 #define REPLY_FRAME_BYTES 16

@@ -128,7 +128,7 @@ char *string_make_writable(struct entry **e, size_t len)
         return NULL;
     }
     if (len > blob->len) {
-        memset(blob->bytes + blob->len, 0, len - blob->len);
+        mem_zero(blob->bytes + blob->len, len - blob->len);
     }
     blob->len = len;
     (*e)->flags |= ENTRY_RAW;

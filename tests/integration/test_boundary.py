@@ -108,6 +108,73 @@ STATES = {
 }
 
 
+# The same of commands that know one type: by the value that they find.
+CALLS_OF = {
+    "text": """
+SETBIT k # 1
+GETBIT k #
+BITCOUNT k # #
+BITCOUNT k # # BIT
+BITPOS k 1 # #
+BITPOS k 0 # # BIT
+BITFIELD k SET u8 # 1
+BITFIELD k GET i64 # INCRBY u63 # 1
+BITFIELD k SET u8 ## #
+BITFIELD_RO k GET u8 #
+PEXPIREAT k # GT
+""",
+    "set": """
+SRANDMEMBER k #
+SPOP k #
+SINTERCARD # k LIMIT #
+SSCAN k # COUNT #
+""",
+    "hash": """
+HRANDFIELD k #
+HRANDFIELD k # WITHVALUES
+HINCRBY k 1 #
+HSCAN k # COUNT #
+""",
+    "zset": """
+ZRANDMEMBER k #
+ZRANDMEMBER k # WITHSCORES
+ZPOPMIN k #
+ZRANGE k # #
+ZRANGE k -inf +inf BYSCORE LIMIT # #
+ZREMRANGEBYRANK k # #
+ZADD k # a
+ZINCRBY k # a
+ZMPOP # k MIN COUNT #
+ZSCAN k # COUNT #
+ZUNION # k WEIGHTS #
+SORT k LIMIT # # BY nosort
+""",
+    "stream": """
+XADD k MAXLEN # * a b
+XADD k MAXLEN ~ # LIMIT # * a b
+XADD k #-# a b
+XTRIM k MAXLEN #
+XTRIM k MINID ~ # LIMIT #
+XRANGE k # # COUNT #
+XREAD COUNT # STREAMS k #
+XPENDING k g # # #
+XAUTOCLAIM k g c # 0 COUNT #
+XCLAIM k g c # 1-1 IDLE # RETRYCOUNT #
+XSETID k 99-1 ENTRIESADDED # MAXDELETEDID #
+XINFO STREAM k FULL COUNT #
+XGROUP CREATE k h # ENTRIESREAD #
+""",
+}
+
+STATES.update({
+    "set": [["SADD", "k", "a", "b", "12"]],
+    "zset": [["ZADD", "k", "1", "a", "2", "b", "3", "12"]],
+    "stream": [["XADD", "k", "1-1", "a", "b"], ["XADD", "k", "2-1", "a", "b"],
+               ["XGROUP", "CREATE", "k", "g", "0"],
+               ["XREADGROUP", "GROUP", "g", "c", "STREAMS", "k", ">"]],
+})
+OF_ONE_TYPE = {"set", "zset", "stream"}
+
 # Redis, standing in for our server, does not come back from these.
 TOO_MUCH_FOR_REDIS = ["CONFIG SET maxclients #", "LOLWUT VERSION 5 # # #"]
 
@@ -116,19 +183,24 @@ def cases():
     for template in CALLS.strip().split("\n"):
         if is_redis(server_path()) and template in TOO_MUCH_FOR_REDIS:
             continue
-        for state in sorted(STATES) if " k" in template else ["missing"]:
+        for state in sorted(set(STATES) - OF_ONE_TYPE) if " k" in template else ["missing"]:
             yield pytest.param(template, state, id="%s-%s" % (template, state))
+    for kind, templates in CALLS_OF.items():
+        for template in templates.strip().split("\n"):
+            for state in (kind, "missing", "wrong"):
+                yield pytest.param(template, state, id="%s-%s" % (template, state))
 
 
 def calls(template):
     """All single values; pairs where there are several places."""
     words = template.split()
-    places = [n for n, w in enumerate(words) if w == "#"]
-    pool = B if len(places) == 1 else B[::2] + ["2"]
+    places = [n for n, w in enumerate(words) if w in ("#", "##", "#-#")]
+    pool = B if len(places) == 1 else B[::2] + ["2"] if len(places) == 2 else B[::4] + ["2"]
     for values in itertools.product(pool, repeat=len(places)):
         call = list(words)
         for place, text in zip(places, values):
-            call[place] = text
+            # "##" is BITFIELD's "#<number>".
+            call[place] = "#" + text if words[place] == "##" else words[place].replace("#", text)
         yield ["" if w == "-" else w for w in call]
 
 
@@ -161,6 +233,7 @@ def test_integer_arguments(server, connect, needs, template, state):
             client.ok("CONFIG", "SET", "maxclients", "10000")  # with 1 nobody else gets in
         elif call[:2] == ["DEBUG", "QUICKLIST-PACKED-THRESHOLD"]:
             client.call("DEBUG", "QUICKLIST-PACKED-THRESHOLD", "0")  # no option: nobody else resets it
+    client.call("DEL", "k")  # half a gibibyte of zeros was asked for, and is no growth
     after = int(parse_info(client.call("INFO", "memory"))["used_memory"])
     assert after - before < GROWTH_LIMIT_BYTES
     assert server.alive()
@@ -185,6 +258,32 @@ def test_setrange_never_reserves_what_it_refuses(client):
     assert client.call("EXISTS", "k") == 0
     after = int(parse_info(client.call("INFO", "memory"))["used_memory"])
     assert after - before < 1 << 20
+
+
+@pytest.mark.any_threads
+@pytest.mark.parametrize("call", [["SETRANGE", "k", "536870911", "x"], ["SETBIT", "k", "4294967288", "1"],
+                                  ["BITFIELD", "k", "SET", "u8", "4294967288", "128"]],
+                         ids=lambda call: call[0])
+@pytest.mark.parametrize("before", [b"", b"y" * 3_000_000], ids=["missing", "large"])
+def test_what_nobody_writes_takes_no_memory(make_server, call, before, ours_only):
+    """Half a gibibyte of zeros is promised, not written: that is what makes it quick."""
+    server = make_server()
+    with server.connect() as client:
+        if before:
+            client.ok("SET", "k", before)
+            client.ok("SET", "other", before * 10)
+            client.call("DEL", "other")  # its memory may be what the string gets
+        resident = int(parse_info(client.call("INFO", "memory"))["used_memory_rss"])
+        client.call(*call)
+        after = parse_info(client.call("INFO", "memory"))
+        assert int(after["used_memory"]) > 536870912
+        # A sanitizer's shadow of it is an eighth.
+        assert int(after["used_memory_rss"]) - resident < 200_000_000
+        assert client.call("STRLEN", "k") == 536870912
+        ones = sum(bin(byte).count("1") for byte in before[:1]) * len(before)
+        assert client.call("BITCOUNT", "k", "0", "-2") == ones
+        assert client.call("GETRANGE", "k", len(before), len(before) + 9) == b"\0" * 10
+        assert client.call("BITCOUNT", "k", "-1", "-1") == (4 if call[0] == "SETRANGE" else 1)
 
 
 @pytest.mark.any_threads

@@ -331,11 +331,41 @@ static void test_plain_verbs_find_the_reserve(void **state)
 }
 #endif
 
+/* A block of 'x' is zeroed in part: what is around it stays. */
+static void check_zeroing(size_t block, size_t at, size_t size)
+{
+    char *bytes = mem_alloc(block);
+    memset(bytes, 'x', block);
+    mem_zero(bytes + at, size);
+    for (size_t i = 0; i < block; i++) {
+        char wanted = i >= at && i < at + size ? 0 : 'x';
+        if (bytes[i] != wanted) {
+            fail_msg("byte %zu of %zu is %d", i, block, bytes[i]);
+        }
+    }
+    mem_free(bytes);
+}
+
+static void test_zeroing(void **state)
+{
+    static const size_t sizes[] = {
+        0, 1, 4095, 4096, 4097, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 1 << 21, (1 << 22) + 4097};
+    static const size_t places[] = {0, 1, 16, 4095, 4096, 4097, 8191};
+    (void)state;
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++) {
+            check_zeroing(places[p] + sizes[s] + 1, places[p], sizes[s]);
+            check_zeroing(places[p] + sizes[s] + 5000, places[p], sizes[s]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_verbs),
         cmocka_unit_test(test_good_size),
+        cmocka_unit_test(test_zeroing),
         cmocka_unit_test(test_try_verbs_can_fail),
         cmocka_unit_test(test_fail_above),
 #if !defined(MEM_TEST_SANITIZER)
