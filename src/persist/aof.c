@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "engine/commit.h"
+#include "engine/function_store.h"
 #include "engine/propagate.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
@@ -299,7 +300,7 @@ bool aof_reload(void)
     }
     keyspace_lock_exclusive();
     propagate_switch(log_end.number, false);
-    rdb_file_teardown();
+    function_store_flush();
     for (int i = 0; i < db_count(); i++) {
         db_flush(db_at(i), false);
     }

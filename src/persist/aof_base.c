@@ -1,8 +1,9 @@
 /* A base as commands (aof-use-rdb-preamble no): strings by SET, all other values by RESTORE of
- * their payloads, which holds whatever a value has. */
+ * their payloads, which holds whatever a value has; libraries of functions by FUNCTION LOAD. */
 #include "persist/aof_priv.h"
 
 #include "base/num.h"
+#include "engine/function_store.h"
 #include "keyspace/db.h"
 #include "persist/payload.h"
 #include "persist/rdb_writer.h"
@@ -95,10 +96,21 @@ static void write_db(struct writer *out, struct db *db, int64_t now_ms)
     } while (cursor && !out->w.error);
 }
 
+static void write_libraries(struct writer *out) REQUIRES_SHARED(keyspace_lock)
+{
+    for (size_t i = 0; i < function_store_count() && !out->w.error; i++) {
+        write_head(out, '*', 3);
+        write_word(out, SLICE("FUNCTION"));
+        write_word(out, SLICE("LOAD"));
+        write_word(out, function_store_code(i));
+    }
+}
+
 int aof_write_commands(int fd, int64_t now_ms)
 {
     struct writer out = {.payload = {0}};
     rdb_writer_init(&out.w, fd, false, false);
+    write_libraries(&out);
     for (int i = 0; i < db_count(); i++) {
         write_db(&out, db_at(i), now_ms);
     }

@@ -3,8 +3,8 @@
  *   "REDIS" | version, 4 digits | (opcode ... | type number, key, value) ... | 255 | u64 CRC-64
  *
  * A file is written under another name, synced, and takes the place of the old one in one step;
- * then its directory is synced. State: the libraries of functions that a file brought and that this
- * version cannot run are kept, to be written again. */
+ * then its directory is synced. Libraries of functions are part of it (engine/function_store.h); a
+ * file with one that cannot be loaded is refused. State: that of who calls. */
 #ifndef PERSIST_RDB_FILE_H
 #define PERSIST_RDB_FILE_H
 
@@ -44,9 +44,6 @@ enum rdb_file_load rdb_file_load(const char *name, int64_t now_ms, struct rdb_fi
  */
 enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t now_ms,
                                           struct rdb_file_loaded *loaded) EXCLUDES(keyspace_lock);
-/* Forgets the kept libraries. */
-void rdb_file_teardown(void);
-
 /* rdbcompression, rdbchecksum, rdb-save-incremental-fsync. World. */
 extern bool rdb_file_compress, rdb_file_checksum, rdb_file_sync_often;
 

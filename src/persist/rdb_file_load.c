@@ -1,9 +1,9 @@
 /* See rdb_file.h: reading. */
-#include "persist/rdb_file_priv.h"
+#include "persist/rdb_file.h"
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/num.h"
+#include "engine/function_store.h"
 #include "keyspace/access.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
@@ -25,31 +25,6 @@
  */
 #define KEY_MIN_BYTES 3
 
-static struct {
-    struct buf *libraries;
-    size_t count;
-} kept;
-
-size_t rdb_file_library_count(void)
-{
-    return kept.count;
-}
-
-struct slice rdb_file_library(size_t index)
-{
-    return buf_slice(&kept.libraries[index]);
-}
-
-void rdb_file_teardown(void)
-{
-    for (size_t i = 0; i < kept.count; i++) {
-        buf_deinit(&kept.libraries[i]);
-    }
-    mem_free(kept.libraries);
-    kept.libraries = NULL;
-    kept.count = 0;
-}
-
 /* A key on its way into its database. */
 struct loaded_key {
     struct db *db;
@@ -64,6 +39,7 @@ struct file_loader {
     struct db *db;
     int count;
     struct loaded_key batch[BATCH_KEYS];
+    char library_error[160]; /* what w.r.error points to, of a library */
 };
 
 /* Puts the batch into the databases. False when a key is there already: its entry and those behind
@@ -130,13 +106,18 @@ static bool take_key(struct rdb_walk *w, struct rdb_walk_key *key)
 
 static bool take_library(struct rdb_walk *w, struct slice source)
 {
-    (void)w;
-    kept.libraries = mem_realloc(kept.libraries, (kept.count + 1) * sizeof(*kept.libraries));
-    kept.libraries[kept.count] = (struct buf){0};
-    buf_append_slice(&kept.libraries[kept.count++], source);
-    log_warning("RDB: a library of functions cannot run in this version; it is kept for the next "
-                "file");
-    return true;
+    struct file_loader *l = w->context;
+    struct buf error = {0};
+    buf_append_cstr(&error, "a library of functions that cannot be loaded: ");
+    keyspace_lock_exclusive();
+    bool loaded = function_store_load(source, &error);
+    keyspace_unlock_exclusive();
+    if (!loaded) {
+        snprintf(l->library_error, sizeof(l->library_error), "%s", buf_cstr(&error));
+        rdb_fail(&w->r, l->library_error);
+    }
+    buf_deinit(&error);
+    return loaded;
 }
 
 static bool take_select(struct rdb_walk *w, uint64_t index)

@@ -1,7 +1,8 @@
 /* See rdb_file.h: writing. */
-#include "persist/rdb_file_priv.h"
+#include "persist/rdb_file.h"
 
 #include "base/version.h"
+#include "engine/function_store.h"
 #include "keyspace/access.h"
 #include "keyspace/db.h"
 #include "persist/child_report.h"
@@ -81,6 +82,7 @@ static void save_db(struct saver *s, struct db *db)
     } while (cursor && !s->w.error);
 }
 
+static void save_head(struct saver *s, bool aof_base) REQUIRES_SHARED(keyspace_lock);
 static void save_head(struct saver *s, bool aof_base)
 {
     char text[32];
@@ -91,9 +93,9 @@ static void save_head(struct saver *s, bool aof_base)
     snprintf(text, sizeof(text), "%" PRId64, s->now_ms / 1000);
     write_aux(&s->w, "ctime", text);
     write_aux(&s->w, "aof-base", aof_base ? "1" : "0");
-    for (size_t i = 0; i < rdb_file_library_count(); i++) {
+    for (size_t i = 0; i < function_store_count(); i++) {
         rdb_write_byte(&s->w, RDB_OP_FUNCTION);
-        rdb_write_string(&s->w, rdb_file_library(i));
+        rdb_write_string(&s->w, function_store_code(i));
     }
 }
 

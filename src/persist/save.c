@@ -6,6 +6,7 @@
 #include "base/stats.h"
 #include "engine/cron.h"
 #include "engine/fork_child.h"
+#include "engine/function_store.h"
 #include "engine/gate.h"
 #include "engine/info.h"
 #include "engine/shutdown.h"
@@ -297,7 +298,7 @@ static bool reload(bool save)
         return false;
     }
     keyspace_lock_exclusive();
-    rdb_file_teardown();
+    function_store_flush();
     for (int i = 0; i < db_count(); i++) {
         db_flush(db_at(i), false);
     }
@@ -402,5 +403,4 @@ void save_teardown(void)
 {
     kill_child();
     child_report_teardown();
-    rdb_file_teardown();
 }

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/num.h"
+#include "engine/function_store.h"
 #include "engine/propagate.h"
 #include "engine/tracking.h"
 #include "keyspace/db.h"
@@ -146,8 +147,9 @@ static void empty_everything(void)
     keyspace_lock_exclusive();
     if (propagate_on) { /* the AOF */
         propagate_command(db_at(0), 1, &(struct slice){"FLUSHALL", 8});
+        propagate_command(db_at(0), 2, (const struct slice[]){SLICE("FUNCTION"), SLICE("FLUSH")});
     }
-    rdb_file_teardown();
+    function_store_flush();
     for (int i = 0; i < db_count(); i++) {
         db_flush(db_at(i), true);
     }

@@ -9,7 +9,6 @@
 #include "engine/execute.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
-#include "engine/memory_limit.h"
 #include "script/convert.h"
 #include "script/run.h"
 

@@ -3,10 +3,15 @@
 
 #include "base/mem.h"
 #include "engine/execute.h"
+#include "engine/function_store.h"
 #include "script/api.h"
 
 #include <assert.h>
 #include <stdlib.h>
+
+/* How long the loading of a library may take: nobody can end it. A client's as in Redis. */
+#define LOAD_MS 500
+#define LOAD_TRUSTED_MS 60000
 
 /* Its address is the registry's key of the globals while a library is loaded. */
 static const char load_globals_key;
@@ -284,11 +289,11 @@ static int restore_globals(lua_State *L)
     return 0;
 }
 
-static bool load_code(struct load *load)
+static bool load_code(struct load *load, bool trusted)
 {
     lua_State *L = all.vm.L;
     functions_set_loading(load->library);
-    run_begin_loading(L);
+    run_begin_loading(L, trusted ? LOAD_TRUSTED_MS : LOAD_MS);
     if (lua_cpcall(L, run_code, load) != 0) {
         append_error(L, load->error);
     }
@@ -305,11 +310,11 @@ static bool load_code(struct load *load)
     return load->done;
 }
 
-struct library *functions_compile(struct slice code, struct buf *error)
+struct library *functions_compile(struct slice code, bool trusted, struct buf *error)
 {
     struct library *l = mem_calloc(1, sizeof(*l));
     struct load load = {.library = l, .error = error};
-    if (functions_read_metadata(code, l, &load.code, error) && load_code(&load)) {
+    if (functions_read_metadata(code, l, &load.code, error) && load_code(&load, trusted)) {
         l->code = mem_dup(code.ptr, code.len);
         l->code_len = code.len;
         return l;
@@ -352,6 +357,33 @@ void functions_call(struct call *c, bool read_only)
     }
 }
 
+/* ---- for data sets ---- */
+
+static size_t store_count(void)
+{
+    return functions_library_count();
+}
+
+static struct slice store_code(size_t index) REQUIRES_SHARED(keyspace_lock)
+{
+    const struct library *l = functions_library_at((int)index);
+    return slice_of(l->code, l->code_len);
+}
+
+static bool store_load(struct slice code, struct buf *error) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct library *l = functions_compile(code, true, error);
+    return l && functions_adopt_take(&l, 1, false, false, error);
+}
+
+static void store_flush(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    functions_flush();
+}
+
+static const struct function_store_ops store_ops = {
+    .count = store_count, .code = store_code, .load = store_load, .flush = store_flush};
+
 /* ---- life ---- */
 
 static void extend(lua_State *L)
@@ -362,9 +394,15 @@ static void extend(lua_State *L)
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-void functions_setup(void)
+static void make_interpreter(void)
 {
     vm_init(&all.vm, extend);
+}
+
+void functions_setup(void)
+{
+    make_interpreter();
+    function_store_set_ops(&store_ops);
 }
 
 static void free_all(void) NO_THREAD_SAFETY_ANALYSIS
@@ -378,6 +416,7 @@ static void free_all(void) NO_THREAD_SAFETY_ANALYSIS
 
 void functions_teardown(void)
 {
+    function_store_set_ops(NULL);
     free_all();
 }
 
@@ -385,7 +424,7 @@ void functions_flush(void)
 {
     assert(!run_current());
     free_all();
-    functions_setup();
+    make_interpreter();
 }
 
 void functions_add_figures(struct script_figures *figures)

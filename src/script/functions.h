@@ -37,8 +37,10 @@ uint64_t functions_library_count(void);
 uint64_t functions_function_count(void);
 
 /* Compiles and runs the code of a library, which is not among the others yet; NULL with the error's
- * text (without "ERR ") appended. */
-struct library *functions_compile(struct slice code, struct buf *error) REQUIRES(keyspace_lock);
+ * text (without "ERR ") appended. What a client brings has half a second for it; what is `trusted`,
+ * since a server took it before (files, the primary), as long as a slow machine may need. */
+struct library *functions_compile(struct slice code, bool trusted, struct buf *error)
+    REQUIRES(keyspace_lock);
 /* Takes libraries into the collection, all or none; those of the same names are replaced if
  * `replace`. `flush`: all that were there before go. False with the error's text appended, and the
  * libraries are freed. */
@@ -54,7 +56,7 @@ void functions_flush(void) REQUIRES(keyspace_lock);
 /* The function of that name in any case, NULL when there is none. */
 const struct function *functions_find(struct slice name) REQUIRES(keyspace_lock);
 /* The libraries in order of their names: index < functions_library_count(). */
-const struct library *functions_library_at(int index) REQUIRES(keyspace_lock);
+const struct library *functions_library_at(int index) REQUIRES_SHARED(keyspace_lock);
 /* FCALL and FCALL_RO. */
 void functions_call(struct call *c, bool read_only) REQUIRES(keyspace_lock);
 

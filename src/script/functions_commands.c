@@ -52,7 +52,7 @@ WRITE_COMMAND(function_load)
         }
         replace = true;
     }
-    struct library *l = functions_compile(c->argv[c->argc - 1], &error);
+    struct library *l = functions_compile(c->argv[c->argc - 1], c->session->internal, &error);
     if (!l || !functions_adopt_take(&l, 1, replace, false, &error)) {
         reply_failure(c, &error);
         return;
@@ -211,8 +211,8 @@ WRITE_COMMAND(function_dump)
 }
 
 /* Compiles all libraries of a payload; -1 with the error's text, and none. */
-static int read_payload(struct slice body, struct library **libraries, struct buf *error)
-    REQUIRES(keyspace_lock)
+static int read_payload(struct slice body, bool trusted, struct library **libraries,
+                        struct buf *error) REQUIRES(keyspace_lock)
 {
     int count = 0;
     bool fine = true;
@@ -223,7 +223,7 @@ static int read_payload(struct slice body, struct library **libraries, struct bu
             buf_append_cstr(error, "failed loading functions payload");
             fine = false;
         } else {
-            libraries[count] = functions_compile(buf_slice(&code), error);
+            libraries[count] = functions_compile(buf_slice(&code), trusted, error);
             fine = libraries[count] != NULL;
             count += fine;
         }
@@ -256,7 +256,7 @@ WRITE_COMMAND(function_restore)
         return;
     }
     struct library **libraries = mem_alloc(RESTORE_LIBRARIES_MAX * sizeof(*libraries));
-    int count = read_payload(body, libraries, &error);
+    int count = read_payload(body, c->session->internal, libraries, &error);
     if (count < 0 || !functions_adopt_take(libraries, count, replace, flush, &error)) {
         reply_failure(c, &error);
     } else {

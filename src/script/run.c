@@ -6,7 +6,6 @@
 #include "engine/cmdstats.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
-#include "engine/memory_limit.h"
 #include "engine/propagate.h"
 #include "script/convert.h"
 #include "script/libraries.h"
@@ -253,9 +252,6 @@ bool run_stack_is_deep(void)
 /* Least time between two looks at what others want. */
 #define POLL_NS 1000000
 
-/* How long the loading of a library may take, as in Redis: nobody can end it. */
-#define LOAD_MAX_NS 500000000
-
 /* Instructions that take long (a comparison of long strings, chains of strings whose hashes Lua's
  * sampling makes equal) are counted in smaller portions. */
 #define HOOK_FEW_INSTRUCTIONS 4
@@ -298,9 +294,9 @@ void run_poll(lua_State *L)
     }
 }
 
-void run_begin_loading(lua_State *L)
+void run_begin_loading(lua_State *L, uint64_t limit_ms)
 {
-    state.load_until_ns = clock_mono_ns() + LOAD_MAX_NS;
+    state.load_until_ns = clock_mono_ns() + limit_ms * 1000000;
     lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
 }
 

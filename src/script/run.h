@@ -77,9 +77,9 @@ void run_poll(lua_State *L);
  * level: there is room left for all that one level may call. */
 bool run_stack_is_deep(void);
 
-/* A library of functions is being loaded, in a bounded time (an error of Lua says that it is over).
+/* A library of functions is being loaded, in so much time (an error of Lua says that it is over).
  */
-void run_begin_loading(lua_State *L);
+void run_begin_loading(lua_State *L, uint64_t limit_ms);
 void run_end_loading(void);
 
 /* Frees what is kept between runs. */

@@ -1,0 +1,33 @@
+/* The seam between who has libraries of functions (script/) and who writes and reads whole data
+ * sets (persist/, repl/): libraries are part of a data set, though no key. State: the operations
+ * are set at boot; what they touch is keyspace state. */
+#ifndef ENGINE_FUNCTION_STORE_H
+#define ENGINE_FUNCTION_STORE_H
+
+#include "base/buf.h"
+#include "keyspace/lock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct function_store_ops {
+    size_t (*count)(void);
+    struct slice (*code)(size_t index);
+    bool (*load)(struct slice code, struct buf *error);
+    void (*flush)(void);
+};
+
+/* Boot; NULL takes them back. Without them there are no libraries, and none can be loaded. */
+void function_store_set_ops(const struct function_store_ops *ops);
+
+/* How many libraries there are, and the source of each (borrowed), always in the same order. For a
+ * child as well. */
+size_t function_store_count(void) REQUIRES_SHARED(keyspace_lock);
+struct slice function_store_code(size_t index) REQUIRES_SHARED(keyspace_lock);
+/* Adds a library out of a file; false with the error's text appended when it does not compile or
+ * run, or one of its names is taken. */
+bool function_store_load(struct slice code, struct buf *error) MUST_CHECK REQUIRES(keyspace_lock);
+/* Forgets all, before another data set is loaded. FLUSHALL does not: libraries are no keys. */
+void function_store_flush(void) REQUIRES(keyspace_lock);
+
+#endif
