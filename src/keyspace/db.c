@@ -8,6 +8,7 @@
 #include "keyspace/event.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
+#include "keyspace/schedule.h"
 #include "keyspace/watching.h"
 #include "value/member_ttl.h"
 
@@ -53,6 +54,7 @@ void db_teardown(void)
         table_deinit(&dbs[i].table, free_entry, NULL);
     }
     mem_free(dbs);
+    schedule_teardown();
     dbs = NULL;
     atomic_store_explicit(&all_member_expires, 0, memory_order_relaxed);
     dbs_count = 0;
@@ -72,7 +74,8 @@ struct db *db_at(int index)
 static inline uintptr_t tagged(struct entry *e)
 {
     return (uintptr_t)e | (e->flags & ENTRY_EXPIRES ? DB_TAG_EXPIRES : 0) |
-           (e->flags & ENTRY_MEMBER_TTL ? DB_TAG_MEMBERS : 0);
+           (e->flags & ENTRY_MEMBER_TTL ? DB_TAG_MEMBERS : 0) |
+           (entry_type(e) == VALUE_CRON ? DB_TAG_JOB : 0);
 }
 
 /* The tag answers for nearly all entries without a look at the expiry. */
@@ -240,6 +243,9 @@ void db_moved(struct keyref *ref, struct entry *entry)
     count_expiry(ref->db, *ref->slot, slot);
     table_set_slot(ref->slot, slot);
     ref->entry = entry;
+    if (unlikely(slot & DB_TAG_JOB)) {
+        schedule_add(ref->db, entry);
+    }
 }
 
 static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily)
@@ -248,6 +254,9 @@ static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily
     if (ref->entry) {
         struct entry *old = ref->entry;
         entry_set_clock(entry_take, entry_clock(old));
+        if (unlikely(*ref->slot & DB_TAG_JOB)) {
+            schedule_remove(old);
+        }
         db_moved(ref, entry_take);
         reclaim_entry(old, lazily);
         return;
@@ -259,6 +268,9 @@ static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily
     ref->slot = table_insert(&ref->db->table, ref->key.hash, slot);
     ref->entry = entry_take;
     count_expiry(ref->db, 0, slot);
+    if (unlikely(slot & DB_TAG_JOB)) {
+        schedule_add(ref->db, entry_take);
+    }
     event_notify(EVENT_NEW, "new", ref->db->id, ref->key.name);
 }
 
@@ -281,6 +293,9 @@ bool db_add_loaded(struct db *db, uint64_t hash, struct entry *entry_take)
     uintptr_t slot = tagged(entry_take);
     table_insert(&db->table, hash, slot);
     count_expiry(db, 0, slot);
+    if (unlikely(slot & DB_TAG_JOB)) {
+        schedule_add(db, entry_take);
+    }
     return true;
 }
 
@@ -306,6 +321,9 @@ struct entry *db_take(struct keyref *ref)
     struct entry *e = ref->entry;
     assert(e);
     count_expiry(ref->db, *ref->slot, 0);
+    if (unlikely(*ref->slot & DB_TAG_JOB)) {
+        schedule_remove(e);
+    }
     table_remove(&ref->db->table, ref->key.hash, ref->slot);
     ref->slot = NULL;
     ref->entry = NULL;
@@ -372,6 +390,7 @@ uint64_t db_flush(struct db *db, bool lazily)
     uint64_t had = db->table.count;
     if (had > 0) {
         watching_before_flush(db);
+        schedule_flush(db);
         table_publish(&db->table, NULL);
         reclaim_table(&db->table, lazily);
         table_init_peekable(&db->table, hash_entry, &db->map, reclaim_retire);
@@ -385,6 +404,7 @@ uint64_t db_flush(struct db *db, bool lazily)
 void db_swap(struct db *a, struct db *b)
 {
     watching_before_swap(a, b);
+    schedule_swap(a, b);
     struct table table = a->table;
     uint64_t expires = db_expires(a), member_expires = db_member_expires(a);
     int64_t avg_ttl_ms = a->avg_ttl_ms;
@@ -473,6 +493,8 @@ static void check_slot(uintptr_t *slot, void *context)
     assert(!!(*slot & DB_TAG_EXPIRES) == !!(e->flags & ENTRY_EXPIRES));
     assert(value_ops_of[entry_type(e)]);
     assert((*slot & DB_TAG_MEMBERS) || !member_ttl_any(e));
+    assert(!(*slot & DB_TAG_JOB) == (entry_type(e) != VALUE_CRON));
+    assert(!(*slot & DB_TAG_JOB) || job_of(e)->scheduled);
     cc->expires += !!(*slot & DB_TAG_EXPIRES);
     cc->member_expires += !!(*slot & DB_TAG_MEMBERS);
     member_ttl_check(e);

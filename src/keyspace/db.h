@@ -22,9 +22,10 @@
 #include <stdint.h>
 
 /* Tags in the table's slot: the entry has an expiry; members of it have deadlines, or had (the tag
- * goes when somebody opens the key, or the sweep comes by). */
+ * goes when somebody opens the key, or the sweep comes by); it is a job, which schedule.h has. */
 #define DB_TAG_EXPIRES ((uintptr_t)1)
 #define DB_TAG_MEMBERS ((uintptr_t)2)
+#define DB_TAG_JOB ((uintptr_t)4)
 
 struct db {
     struct table table;

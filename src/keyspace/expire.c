@@ -169,7 +169,7 @@ uint64_t expire_members(struct keyref *ref, int64_t now_ms, uint64_t max)
     return removed;
 }
 
-static bool is_suspended(void)
+bool expire_is_suspended(void)
 {
     return atomic_load_explicit(&sweep.suspended, memory_order_relaxed);
 }
@@ -181,7 +181,7 @@ void expire_run_notes(int64_t now_ms)
     while (mine.next < mine.count && removed < EXPIRE_MEMBERS_A_HOLD) {
         struct note *n = &mine.notes[mine.next];
         struct key key = {slice_of(n->key, n->len), n->hash};
-        if (likely(!is_suspended())) { /* else the sweep will find it */
+        if (likely(!expire_is_suspended())) { /* else the sweep will find it */
             removed += db_remove_due(n->db, &key, now_ms, EXPIRE_MEMBERS_A_HOLD - removed, &more);
         }
         if (more) {
@@ -325,7 +325,7 @@ static bool sweep_db(struct db *db, int64_t now_ms, uint64_t end_us)
 
 bool expire_sweep(int64_t now_ms, int64_t budget_us)
 {
-    if (!atomic_load_explicit(&sweep.active, memory_order_relaxed) || is_suspended() ||
+    if (!atomic_load_explicit(&sweep.active, memory_order_relaxed) || expire_is_suspended() ||
         atomic_load_explicit(&sweep.elsewhere, memory_order_relaxed)) {
         return false;
     }
@@ -359,6 +359,11 @@ void expire_run_all(int64_t now_ms)
             cursor = sc.unfinished ? cursor : next;
         } while (cursor || sc.unfinished);
     }
+}
+
+bool expire_is_elsewhere(void)
+{
+    return atomic_load_explicit(&sweep.elsewhere, memory_order_relaxed);
 }
 
 void expire_suspend(bool suspended)

@@ -83,6 +83,9 @@ void expire_run_all(int64_t now_ms) REQUIRES(keyspace_lock);
 bool expire_sweep(int64_t now_ms, int64_t budget_us) EXCLUDES(keyspace_lock);
 /* While suspended (CLIENT PAUSE) neither the sweep nor notes delete anything. Any thread. */
 void expire_suspend(bool suspended);
+/* True while suspended, or while another server decides (expire_set_elsewhere). Any thread. */
+bool expire_is_suspended(void);
+bool expire_is_elsewhere(void);
 /* DEBUG SET-ACTIVE-EXPIRE. World. */
 void expire_set_active(bool active);
 /* Percent of keys that were found expired lately (INFO's expired_stale_perc), times the cycle ended

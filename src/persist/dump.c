@@ -11,6 +11,7 @@
 #include "keyspace/access.h"
 #include "keyspace/expire.h"
 #include "persist/payload.h"
+#include "value/job.h"
 
 READ_COMMAND(dump_command)
 {
@@ -129,12 +130,32 @@ static void restore_put(struct call *c, struct keyref *ref, const struct restore
     }
     db_put(ref, e_take);
     restore_access(c, o, ref->entry);
-    if (unlikely(propagate_on) && expiry_ms != ENTRY_NO_EXPIRY) {
+    bool expires = expiry_ms != ENTRY_NO_EXPIRY, is_job = entry_type(e_take) == VALUE_CRON;
+    if (unlikely(propagate_on) && (expires || is_job)) {
         char text[PROPAGATE_NUMBER_BYTES];
-        PROPAGATE(c, SLICE("RESTORE"), ref->key.name, propagate_number(expiry_ms, text), c->argv[3],
-                  SLICE("REPLACE"), SLICE("ABSTTL"));
+        struct buf payload = {0};
+        if (is_job) {
+            payload_write(&payload, e_take);
+        }
+        PROPAGATE(c, SLICE("RESTORE"), ref->key.name,
+                  propagate_number(expires ? expiry_ms : 0, text),
+                  is_job ? buf_slice(&payload) : c->argv[3], SLICE("REPLACE"), SLICE("ABSTTL"));
+        buf_deinit(&payload);
     }
     call_changed(c, ref, EVENT_GENERIC, "restore");
+}
+
+/* A job that a client brings is his own: whatever the payload says, it has no other rights. */
+static void own_job(const struct call *c, struct entry **e)
+{
+    if (entry_type(*e) != VALUE_CRON || c->session->internal) {
+        return;
+    }
+    struct entry *theirs = *e;
+    struct job_terms terms = job_of(theirs)->terms;
+    terms.user = slice_cstr(c->session->user);
+    *e = job_create(entry_key(theirs), &terms);
+    entry_destroy(&theirs);
 }
 
 WRITE_COMMAND(restore_command)
@@ -162,6 +183,7 @@ WRITE_COMMAND(restore_command)
         reply_error(c->reply, "ERR Bad data format");
         return;
     case PAYLOAD_FINE:
+        own_job(c, &e);
         restore_put(c, &ref, &o, e, expiry_ms);
         reply_ok(c->reply);
         return;

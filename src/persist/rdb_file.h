@@ -28,7 +28,6 @@ void rdb_file_remove_rest(int pid);
 
 struct rdb_file_loaded {
     uint64_t keys, expired, empty; /* loaded; left out */
-    uint64_t skipped;              /* of kinds that only KeyDB has: cron jobs */
     uint64_t bytes;                /* read: behind the end mark others may follow (an AOF) */
     int stream_db;                 /* that the stream behind the file is for (repl-stream-db) */
     bool stopped;                  /* it failed because load_step (load.h) wanted the end */

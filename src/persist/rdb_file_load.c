@@ -90,7 +90,7 @@ static bool take_key(struct rdb_walk *w, struct rdb_walk_key *key)
 {
     struct file_loader *l = w->context;
     if (!key->e) {
-        *(key->type == RDB_KEYDB_CRON ? &l->loaded->skipped : &l->loaded->empty) += 1;
+        l->loaded->empty++;
         return true;
     }
     struct entry *e = complete_entry(l, key);

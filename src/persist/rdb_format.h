@@ -7,6 +7,14 @@
  *       each; then the type byte and the value without them
  *   81  nested hash: count of leaves, then each: names shared with the leaf before, count of
  *       further names, those names, kind (0 string, 1 list), and for a list the count; strings
+ *   82  job (KEYDB.CRON): flags (1: runs once), the user whose rights it has, then as in KeyDB's
+ *       number 64: script, u64 start and interval in milliseconds, count of keys, keys, count of
+ *       arguments, arguments
+ *
+ * KeyDB 6.3.4 writes jobs as number 64, without the first two facts: what is read so repeats, with
+ * the rights of the user `default`. We always write 82: KeyDB refuses our files anyway, whose
+ * version is newer than its own, and Redis refuses either number. A job runs in the database of its
+ * key, which KeyDB's files lose as well.
  *
  * State: constants. */
 #ifndef PERSIST_RDB_FORMAT_H
@@ -38,9 +46,11 @@ enum rdb_type {
     RDB_STREAM_3 = 21,         /* and when consumers were active: Redis 7.2 */
     RDB_HASH_METADATA = 24,    /* fields with deadlines: Redis 7.4 */
     RDB_HASH_LISTPACK_EX = 25,
+    RDB_KEYDB_CRON = 64, /* KeyDB's */
     RDB_MEMBER_TTL = 80, /* ours */
     RDB_NESTED = 81,
-    RDB_TYPE_COUNT = 82,
+    RDB_JOB = 82,
+    RDB_TYPE_COUNT = 83,
 };
 
 enum rdb_opcode {

@@ -139,6 +139,7 @@ static const struct save_row save_rows[VALUE_TYPE_COUNT] = {
     [VALUE_HASH] = {RDB_HASH, RDB_HASH_METADATA, save_hash, save_hash_due},
     [VALUE_STREAM] = {.type = RDB_STREAM_2, .save = rdb_save_stream},
     [VALUE_NESTED] = {.type = RDB_NESTED, .save = rdb_save_nested},
+    [VALUE_CRON] = {.type = RDB_JOB, .save = rdb_save_job},
 };
 
 unsigned rdb_value_type(const struct entry *e)
@@ -403,6 +404,8 @@ static const load_fn load_rows[RDB_TYPE_COUNT] = {
     [RDB_HASH_LISTPACK_EX] = load_packed,
     [RDB_MEMBER_TTL] = load_members_due,
     [RDB_NESTED] = rdb_load_nested,
+    [RDB_KEYDB_CRON] = rdb_load_job,
+    [RDB_JOB] = rdb_load_job,
 };
 
 bool rdb_load_value(struct rdb_reader *r, unsigned type, struct slice key, struct entry **e)

@@ -13,5 +13,9 @@ bool rdb_load_stream(struct rdb_reader *r, unsigned type, struct slice key,
 void rdb_save_nested(struct rdb_writer *w, const struct entry *e);
 bool rdb_load_nested(struct rdb_reader *r, unsigned type, struct slice key,
                      struct entry **e) MUST_CHECK;
+/* Jobs (rdb_job.c): RDB_JOB; RDB_KEYDB_CRON is read only. */
+void rdb_save_job(struct rdb_writer *w, const struct entry *e);
+bool rdb_load_job(struct rdb_reader *r, unsigned type, struct slice key,
+                  struct entry **e) MUST_CHECK;
 
 #endif

@@ -56,26 +56,6 @@ static bool show_waiting(struct rdb_walk *w)
     return w->visitor->key(w, &key);
 }
 
-/* KeyDB's cron job: script, two times, keys, arguments. There is nobody to run it. */
-static bool skip_cron(struct rdb_walk *w)
-{
-    uint64_t number, count;
-    if (!rdb_skip_string(&w->r) || !rdb_read_u64(&w->r, &number) || !rdb_read_u64(&w->r, &number)) {
-        return false;
-    }
-    for (int list = 0; list < 2; list++) {
-        if (!rdb_read_count(&w->r, 1, &count)) {
-            return false;
-        }
-        for (; count > 0; count--) {
-            if (!rdb_skip_string(&w->r)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 static bool walk_key(struct rdb_walk *w, unsigned type)
 {
     uint64_t offset = rdb_offset(&w->r) - 1;
@@ -98,9 +78,7 @@ static bool walk_key(struct rdb_walk *w, unsigned type)
     w->idle_s = w->frequency = -1;
     w->doing = "read-object-value";
     w->has_key = true;
-    w->waits = type == RDB_KEYDB_CRON
-                   ? skip_cron(w)
-                   : rdb_load_value(&w->r, type, buf_slice(&w->key), &w->waiting.e);
+    w->waits = rdb_load_value(&w->r, type, buf_slice(&w->key), &w->waiting.e);
     return w->waits;
 }
 
@@ -117,7 +95,8 @@ static bool walk_aux(struct rdb_walk *w)
         buf_append_slice(&w->member, value);
     } else if (ok && slice_equal(name, SLICE("keydb-subexpire-when"))) {
         int64_t at_ms;
-        if (w->waits && w->waiting.e &&
+        /* Of a job it says when that was to run next, which the job knows. */
+        if (w->waits && w->waiting.e && w->waiting.type != RDB_KEYDB_CRON &&
             (!num_parse_i64(value, &at_ms) || !member_ttl_supported(w->waiting.e) ||
              !rdb_build_add_deadline(&w->due, buf_slice(&w->member), at_ms))) {
             ok = rdb_fail(&w->r, "a deadline of a member that is damaged");

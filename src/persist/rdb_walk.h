@@ -17,13 +17,12 @@ struct rdb_walk;
 
 /* A key with its value. */
 struct rdb_walk_key {
-    struct entry *e;   /* without expiry; NULL: an empty collection, or a cron job of KeyDB (kept by
-                          nobody) */
+    struct entry *e;   /* without expiry; NULL: an empty collection */
     int64_t expiry_ms; /* or ENTRY_NO_EXPIRY */
     int64_t idle_s, frequency; /* -1: unknown */
     uint64_t db;
     uint64_t offset; /* where its type stands in the file */
-    unsigned type;   /* enum rdb_type, or RDB_KEYDB_CRON */
+    unsigned type;   /* enum rdb_type */
 };
 
 /* All but `key` may be NULL. Who returns false has called rdb_fail(&w->r, ...). */
@@ -59,9 +58,6 @@ struct rdb_walk {
     unsigned doing_type;
     bool has_key; /* the key in `key` is that one */
 };
-
-/* KeyDB's cron jobs: a type number of its own. */
-#define RDB_KEYDB_CRON 64
 
 /* Prepares for an open file of `size` bytes, at its current position. */
 void rdb_walk_init(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, void *context,

@@ -255,10 +255,6 @@ static enum rdb_file_load load_file(void)
         log_notice("DB loaded from disk: %" PRIu64 " keys, %" PRIu64 " expired, %" PRIu64
                    " empty ones left out, %" PRId64 " ms",
                    loaded.keys, loaded.expired, loaded.empty, clock_wall_ms() - start_ms);
-        if (loaded.skipped) {
-            log_warning("RDB: %" PRIu64 " cron jobs of KeyDB were left out: this version has none",
-                        loaded.skipped);
-        }
     }
     return result;
 }

@@ -9,6 +9,7 @@
 
 extern const struct command_row script_commands[];
 extern const struct command_row function_commands[];
+extern const struct command_row job_commands[];
 
 /* Boot, before clients come; and its reverse. */
 void script_setup(void);

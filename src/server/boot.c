@@ -50,6 +50,7 @@
 #include "repl/follow.h"
 #include "repl/repl.h"
 #include "resp/limits.h"
+#include "script/jobs.h"
 #include "script/script.h"
 #include "server/compat_options.h"
 #include "server/crash_report.h"
@@ -178,6 +179,7 @@ static const struct command_row *const command_tables[] = {
     wait_aof_commands,
     script_commands,
     function_commands,
+    job_commands,
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -401,6 +403,7 @@ static bool start(struct event_base *base)
         return false;
     }
     repl_start();
+    jobs_start();
     if (begun == LOAD_BEGUN_DONE) {
         announce_ready();
     } else {
@@ -421,6 +424,7 @@ static int serve(void)
     }
     bool failed = !started || load_failed;
     load_stop();
+    jobs_stop();
     repl_stop();
     net_stop();
     migrate_teardown();

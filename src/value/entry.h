@@ -52,6 +52,7 @@ enum encoding {
     ENCODING_QUICKLIST = 7,
     ENCODING_STREAM = 8,
     ENCODING_NESTED = 9,
+    ENCODING_JOB = 10,
 };
 
 struct entry {

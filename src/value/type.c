@@ -3,6 +3,7 @@
 
 #include "value/hash.h"
 #include "value/set.h"
+#include "value/job.h"
 #include "value/list.h"
 #include "value/stream.h"
 #include "value/nested.h"
@@ -12,5 +13,5 @@
 const struct value_ops *const value_ops_of[VALUE_TYPE_COUNT] = {
     [VALUE_STRING] = &string_ops, [VALUE_HASH] = &hash_ops, [VALUE_SET] = &set_ops,
     [VALUE_ZSET] = &zset_ops,     [VALUE_LIST] = &list_ops, [VALUE_STREAM] = &stream_ops,
-    [VALUE_NESTED] = &nested_ops,
+    [VALUE_NESTED] = &nested_ops, [VALUE_CRON] = &job_ops,
 };

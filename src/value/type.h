@@ -22,6 +22,7 @@ enum value_type {
     VALUE_MODULE = 5,
     VALUE_STREAM = 6,
     VALUE_NESTED = 7, /* KeyDB's nested hash */
+    VALUE_CRON = 8,   /* KeyDB's scheduled script: job.h */
     VALUE_TYPE_COUNT = 16,
 };
 

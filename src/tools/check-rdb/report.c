@@ -48,6 +48,7 @@ static const char *const type_names[RDB_TYPE_COUNT] = {
     [RDB_KEYDB_CRON] = "keydb-cron",
     [RDB_MEMBER_TTL] = "member-ttl",
     [RDB_NESTED] = "nested-hash",
+    [RDB_JOB] = "job",
 };
 
 struct figures {
@@ -82,7 +83,7 @@ static bool see_key(struct rdb_walk *w, struct rdb_walk_key *key)
     f->keys++;
     f->expires += key->expiry_ms != ENTRY_NO_EXPIRY;
     f->expired += key->expiry_ms <= f->now_ms;
-    f->empty += !key->e && key->type != RDB_KEYDB_CRON;
+    f->empty += !key->e;
     if (key->e) {
         entry_destroy(&key->e);
     }
