@@ -39,7 +39,7 @@ struct file_loader {
     struct db *db;
     int count;
     struct loaded_key batch[BATCH_KEYS];
-    char library_error[160]; /* what w.r.error points to, of a library */
+    char library_error[200]; /* what w.r.error points to, of a library */
 };
 
 /* Puts the batch into the databases. False when a key is there already: its entry and those behind
@@ -108,7 +108,7 @@ static bool take_library(struct rdb_walk *w, struct slice source)
 {
     struct file_loader *l = w->context;
     struct buf error = {0};
-    buf_append_cstr(&error, "a library of functions that cannot be loaded: ");
+    buf_append_cstr(&error, "a library that cannot be loaded: ");
     keyspace_lock_exclusive();
     bool loaded = function_store_load(source, &error);
     keyspace_unlock_exclusive();

@@ -24,6 +24,8 @@
 #define HELD_UP_MS 100
 /* The same failure of a job is not logged more often. */
 #define LOG_PERIOD_MS 60000
+/* So many failures are known to be logged already; two may share a place. */
+#define LOGGED_MAX 251
 #define SHOWN_BYTES 128
 
 static struct {
@@ -33,9 +35,11 @@ static struct {
     bool followed; /* another server ran the jobs when we looked last */
     struct arena arena;
     struct reply reply;
-    /* The failure logged last: whose and what, as one hash, and when. */
-    uint64_t logged;
-    int64_t logged_ms;
+    /* Failures logged lately: whose and what, as one hash, and when. */
+    struct {
+        uint64_t hash;
+        int64_t at_ms;
+    } logged[LOGGED_MAX];
 } runner;
 
 /* ---- failures ---- */
@@ -48,11 +52,12 @@ static int shown(struct slice text)
 static void log_failure(struct slice key, struct slice why, int64_t now_ms)
 {
     uint64_t hash = hash_slice(key) * 31 + hash_slice(why);
-    if (hash == runner.logged && now_ms - runner.logged_ms < LOG_PERIOD_MS) {
+    size_t at = hash % LOGGED_MAX;
+    if (hash == runner.logged[at].hash && now_ms - runner.logged[at].at_ms < LOG_PERIOD_MS) {
         return;
     }
-    runner.logged = hash;
-    runner.logged_ms = now_ms;
+    runner.logged[at].hash = hash;
+    runner.logged[at].at_ms = now_ms;
     log_warning("The job '%.*s' failed: %.*s", shown(key), key.ptr, shown(why), why.ptr);
 }
 

@@ -11,7 +11,7 @@
  * - Its effects go to the logs as one transaction; of one that runs once, with the removal of its
  *   key, which goes first: the script may make the job anew.
  * - One that takes long is seen and ended as any script is (SCRIPT KILL); others wait behind it.
- * - A failure is logged: when it is another than the last one of that key, else once a minute.
+ * - A failure is logged, the same one of the same key once a minute.
  *
  * State: the thread's own. */
 #ifndef SCRIPT_JOBS_H

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -23,6 +24,8 @@ THREADS = 4
 # A job takes seconds; a bound only keeps a hang from lasting.
 JOB_SECONDS = 180
 INSTALL_SECONDS = 420
+# Three tries, with so long between them.
+RETRY_SECONDS = (5, 20)
 
 
 class Failure(Exception):
@@ -55,11 +58,13 @@ def run(command, seconds, **kwargs):
 
 
 def install(command, **kwargs):
-    """One more try: registries are far away."""
-    for _ in range(2):
+    """Registries are far away, and now and then out of breath."""
+    for wait_s in (0,) + RETRY_SECONDS:
+        time.sleep(wait_s)
         status, output = run(command, INSTALL_SECONDS, **kwargs)
         if status == 0:
             return
+        print("%s: exit status %d" % (" ".join(command[:4]), status), flush=True)
     raise Failure("%s: exit status %d\n%s" % (" ".join(command), status, output[-3000:]))
 
 
@@ -212,19 +217,34 @@ def run_program(server, title, command, folder, env):
     return len(passed), len(failed)
 
 
+def prepare(name):
+    """Installs a language's packages; (its programs, None) or (None, what went wrong)."""
+    started = time.monotonic()
+    try:
+        programs = list(LANGUAGES[name]())
+    except Failure as failure:
+        return None, str(failure)
+    print("%s: installed, %.1f s" % (name, time.monotonic() - started), flush=True)
+    return programs, None
+
+
 def main(names):
     passed = failed = 0
+    names = names or list(LANGUAGES)
     os.makedirs(CACHE, exist_ok=True)
+    # Mostly waiting for registries: all languages at once.
+    with ThreadPoolExecutor(len(names)) as pool:
+        prepared = dict(zip(names, pool.map(prepare, names)))
     server = Server()
     try:
-        for name in names or LANGUAGES:
-            try:
-                for title, command, folder, env in LANGUAGES[name]():
-                    good, bad = run_program(server, title, command, folder, env)
-                    passed, failed = passed + good, failed + bad
-            except Failure as failure:
+        for name in names:
+            programs, fault = prepared[name]
+            if fault:
                 failed += 1
-                print("%s: failed: %s" % (name, failure), flush=True)
+                print("%s: failed: %s" % (name, fault), flush=True)
+            for title, command, folder, env in programs or []:
+                good, bad = run_program(server, title, command, folder, env)
+                passed, failed = passed + good, failed + bad
     finally:
         fault = server.stop()
     if fault:

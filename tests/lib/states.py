@@ -31,6 +31,7 @@ STATES = {
     "deleted": [["XADD", "k", "1-1", "a", "5"], ["XGROUP", "CREATE", "k", "g", "0"],
                 ["XREADGROUP", "GROUP", "g", "c", "STREAMS", "k", ">"], ["XDEL", "k", "1-1"]],
     "nested": [["KEYDB.NHSET", "k.a.b", "c"]],
+    "job": [["KEYDB.CRON", "k", "repeat", "1000000000", "return redis.call('PING')"]],
 }
 
 # Half a gigabyte, which is within the limits of a string and so no mistake.
