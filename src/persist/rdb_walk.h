@@ -17,8 +17,8 @@ struct rdb_walk;
 
 /* A key with its value. */
 struct rdb_walk_key {
-    struct entry *e;   /* without expiry; NULL: an empty collection */
-    int64_t expiry_ms; /* or ENTRY_NO_EXPIRY */
+    struct entry *e;           /* without expiry; NULL: an empty collection */
+    int64_t expiry_ms;         /* or ENTRY_NO_EXPIRY */
     int64_t idle_s, frequency; /* -1: unknown */
     uint64_t db;
     uint64_t offset; /* where its type stands in the file */

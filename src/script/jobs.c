@@ -17,6 +17,7 @@
 #include "keyspace/reclaim.h"
 #include "keyspace/schedule.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)16 * 1024)
@@ -189,7 +190,7 @@ static bool run_first(void)
     struct session session;
     bool runs = !is_held_up();
     session_init(&session, session_next_id());
-    strcpy(session.peer, "cron");
+    snprintf(session.peer, sizeof(session.peer), "cron");
     if (runs && keyspace_try_exclusive()) {
         run_due(&session, clock_wall_ms());
         keyspace_unlock_exclusive();

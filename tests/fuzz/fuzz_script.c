@@ -38,6 +38,8 @@
 #define ALLOCATION_MAX_BYTES ((size_t)64 << 20)
 #define SOURCE_MAX_BYTES ((size_t)16 << 10)
 #define DEPTH_MAX 7
+/* A script that has run for so long is ended. */
+#define THRESHOLD_MS 50
 
 static struct session session;
 static struct arena arena;
@@ -530,6 +532,11 @@ static void eval(const char *command, struct slice source, struct buf *out)
     run(6, argv, out);
 }
 
+static void set_threshold(int64_t ms)
+{
+    *(int64_t *)busy_options[0].target = ms;
+}
+
 /* What a script sees of the world: all names with their types, and some of what they do. */
 static void look(struct buf *out)
 {
@@ -537,11 +544,14 @@ static void look(struct buf *out)
         "local n={} local function add(p,t) for k,v in pairs(t) do n[#n+1]=p..tostring(k)..type(v) "
         "end end add('',_G) for _,l in ipairs({'string','table','math','coroutine','os','cjson',"
         "'cmsgpack','struct','bit','redis','keydb'}) do add(l..'.',_G[l]) end table.sort(n) "
-        "n[#n+1]=cjson.encode({1,'a',{b=0.1}}) n[#n+1]=tostring(math.random(1,1000)) "
-        "n[#n+1]=('ab'):rep(3):upper() n[#n+1]=tostring(getmetatable('')) n[#n+1]=#KEYS..#ARGV "
+        "n[#n+1]=cjson.encode({1,'a',{b=0.1}}) math.randomseed(5) n[#n+1]=math.random(1,1000) "
+        "n[#n+1]=('ab'):rep(3):upper() n[#n+1]=type(getmetatable('')) n[#n+1]=#KEYS..#ARGV "
         "n[#n+1]=tostring(pcall(function() _G.x=1 end)) n[#n+1]=tostring(rawget(_G,'a')) "
+        "n[#n+1]=tostring(pcall(function() getmetatable('').__index=nil end)) "
         "return redis.sha1hex(table.concat(n,' '))";
+    set_threshold(0); /* this one is never ended, however slow the machine is */
     eval("EVAL", SLICE(source), out);
+    set_threshold(THRESHOLD_MS);
 }
 
 static void store_initial(const struct option *options)
@@ -571,7 +581,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
         store_initial(options[i]);
     }
-    *(int64_t *)busy_options[0].target = 50;
+    set_threshold(THRESHOLD_MS);
     busy_set_server(end_script);
     db_setup(4);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
@@ -640,6 +650,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     }
     mem_fail_above(SIZE_MAX);
     look(&canary);
+    if (!slice_equal(buf_slice(&canary), buf_slice(&canary_before))) {
+        fprintf(stderr, "script: before '%s'\nscript: behind '%s'\n", buf_cstr(&canary_before),
+                buf_cstr(&canary));
+    }
     require(slice_equal(buf_slice(&canary), buf_slice(&canary_before)),
             "the script behind it finds everything as it was");
     forget_everything();

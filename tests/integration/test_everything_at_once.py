@@ -172,11 +172,8 @@ def comings_and_goings(worker, client):
     raise Closed("as it was meant to")
 
 
-@pytest.mark.parametrize("seed", seeds(2))
-def test_everything_at_once(make_server, seed, ours_only):
-    server = make_server({"unixsocket": "s.sock"})
-    jobs = [data, data, collections, collections, administration, administration,
-            comings_and_goings, listening, listening]
+def run_all(server, seed, jobs):
+    """Each job from a worker of its own, until the time is over."""
     workers = [Worker(server, "%d/%d" % (seed, n), job, proto=2 + n % 2)
                for n, job in enumerate(jobs)]
     for worker in workers:
@@ -187,6 +184,13 @@ def test_everything_at_once(make_server, seed, ours_only):
         if worker.trouble is not None:
             raise worker.trouble
         assert worker.turns or worker.turn is comings_and_goings
+
+
+@pytest.mark.parametrize("seed", seeds(2))
+def test_everything_at_once(make_server, seed, ours_only):
+    server = make_server({"unixsocket": "s.sock"})
+    run_all(server, seed, [data, data, collections, collections, administration, administration,
+                           comings_and_goings, listening, listening])
     with server.connect() as client:
         for name, value in (("client-output-buffer-limit", "normal 0 0 0"), ("hz", "10")):
             client.ok("CONFIG", "SET", name, value)
