@@ -103,7 +103,7 @@ static void check(void)
 
 static void change_key(int d, int k) REQUIRES(keyspace_lock)
 {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof(name), "k%02d", k);
     struct key key = key_of(slice_cstr(name));
     struct keyref ref;
@@ -164,7 +164,7 @@ static void test_advance_and_skip(void **state)
     (void)state;
     keyspace_lock_exclusive();
     for (int k = 0; k < KEYS; k++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "k%02d", k);
         struct key key = key_of(slice_cstr(name));
         struct keyref ref;
