@@ -13,6 +13,7 @@
 #include "persist/aof_load.h"
 #include "persist/aof_priv.h"
 #include "persist/aof_tail.h"
+#include "persist/notes.h"
 #include "persist/rdb_file.h"
 #include "persist/save.h"
 #include "persist/save_priv.h"
@@ -323,6 +324,19 @@ bool aof_before_exit(void)
         return false;
     }
     return true;
+}
+
+void aof_at_exit(void)
+{
+    struct buf line = {0};
+    if (aof_state.stage == AOF_ON && aof_state.anew_from == 0 && load_is_complete() &&
+        aof_tail_facts().sync_error == 0) {
+        keyspace_lock_exclusive();
+        notes_format_line(&line);
+        aof_tail_append(buf_slice(&line));
+        keyspace_unlock_exclusive();
+    }
+    buf_deinit(&line);
 }
 
 void aof_turn_off(void)

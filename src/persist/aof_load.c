@@ -9,6 +9,7 @@
 #include "keyspace/reclaim.h"
 #include "persist/aof_reader.h"
 #include "persist/load.h"
+#include "persist/notes.h"
 #include "persist/rdb_file.h"
 
 #include <errno.h>
@@ -116,6 +117,7 @@ static enum aof_load_result run_command(struct replay *p, uint64_t at)
     reply_end(&p->reply);
     enum aof_load_result result = go_on ? AOF_LOAD_FINE : AOF_LOAD_STOPPED;
     p->load->commands++;
+    notes_outdate();
     if (c.failed) {
         p->load->failed++;
         propagation_error_note(false, c.argv[0], p->reply.last_error);
@@ -193,7 +195,9 @@ static enum aof_load_result replay_commands(struct replay *p)
             if (result != AOF_LOAD_FINE) {
                 return result;
             }
-        } else if (record != AOF_NOTE) {
+        } else if (record == AOF_NOTE) {
+            notes_take_line(p->r.argv[0]);
+        } else {
             return judge(p, record);
         }
         if (!p->in_unit) {

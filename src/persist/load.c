@@ -8,6 +8,7 @@
 #include "engine/gate.h"
 #include "engine/gil.h"
 #include "persist/aof.h"
+#include "persist/notes.h"
 #include "persist/save_priv.h"
 
 #include <assert.h>
@@ -127,6 +128,9 @@ static void end(bool fine)
 static bool load_now(void)
 {
     bool fine = load.source->load() == LOAD_FINE;
+    if (fine) {
+        notes_accept();
+    }
     end(fine);
     return fine;
 }

@@ -8,6 +8,7 @@
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
 #include "persist/load.h"
+#include "persist/notes.h"
 #include "persist/rdb_walk.h"
 #include "value/member_ttl.h"
 
@@ -37,6 +38,7 @@ struct file_loader {
     struct rdb_file_loaded *loaded;
     int64_t now_ms;
     struct db *db;
+    bool has_notes; /* replicas may go on from these data: nothing goes without being told */
     int count;
     struct loaded_key batch[BATCH_KEYS];
     char library_error[200]; /* what w.r.error points to, of a library */
@@ -68,7 +70,7 @@ static struct entry *complete_entry(struct file_loader *l, struct rdb_walk_key *
 {
     struct entry *e = key->e;
     key->e = NULL;
-    if (!expire_frozen &&
+    if (!expire_frozen && !l->has_notes &&
         (key->expiry_ms <= l->now_ms || (member_ttl_any(e) && member_ttl_all_due(e, l->now_ms)))) {
         l->loaded->expired++;
         entry_destroy(&e);
@@ -148,6 +150,7 @@ static bool take_aux(struct rdb_walk *w, struct slice name, struct slice value)
         db < db_count()) {
         l->loaded->stream_db = (int)db;
     }
+    l->has_notes |= notes_take(name, value);
     return true;
 }
 
@@ -177,6 +180,7 @@ static bool load_open_file(int fd, uint64_t size, bool alone, int64_t now_ms,
                            struct rdb_file_loaded *loaded)
 {
     struct file_loader l = {.loaded = loaded, .now_ms = now_ms, .db = db_at(0)};
+    notes_outdate();
     rdb_walk_init(&l.walk, &visitor, &l, fd, size);
     l.walk.alone = alone;
     l.walk.checksum = rdb_file_checksum;

@@ -5,7 +5,9 @@
 #include "engine/function_store.h"
 #include "keyspace/access.h"
 #include "keyspace/db.h"
+#include "keyspace/expire.h"
 #include "persist/child_report.h"
+#include "persist/notes.h"
 #include "persist/rdb_format.h"
 #include "persist/rdb_value.h"
 
@@ -23,7 +25,8 @@ bool rdb_file_compress = true, rdb_file_checksum = true, rdb_file_sync_often = t
 struct saver {
     struct rdb_writer w;
     int64_t now_ms;
-    uint64_t keys; /* since the last report */
+    uint64_t keys;  /* since the last report */
+    bool has_notes; /* the file says which history the data are */
 };
 
 static void write_aux(struct rdb_writer *w, const char *name, const char *value)
@@ -31,6 +34,15 @@ static void write_aux(struct rdb_writer *w, const char *name, const char *value)
     rdb_write_byte(w, RDB_OP_AUX);
     rdb_write_string(w, slice_cstr(name));
     rdb_write_string(w, slice_cstr(value));
+}
+
+static void put_note(const char *name, struct slice value, void *context)
+{
+    struct saver *s = context;
+    rdb_write_byte(&s->w, RDB_OP_AUX);
+    rdb_write_string(&s->w, slice_cstr(name));
+    rdb_write_string(&s->w, value);
+    s->has_notes = true;
 }
 
 /* How long it was not used, or how often: what eviction goes by, where it goes by that. */
@@ -82,8 +94,8 @@ static void save_db(struct saver *s, struct db *db)
     } while (cursor && !s->w.error);
 }
 
-static void save_head(struct saver *s, bool aof_base) REQUIRES_SHARED(keyspace_lock);
-static void save_head(struct saver *s, bool aof_base)
+static void save_head(struct saver *s, bool aof_base, int stream_db) REQUIRES_SHARED(keyspace_lock);
+static void save_head(struct saver *s, bool aof_base, int stream_db)
 {
     char text[32];
     snprintf(text, sizeof(text), "REDIS%04d", RDB_VERSION_WRITTEN);
@@ -93,6 +105,12 @@ static void save_head(struct saver *s, bool aof_base)
     snprintf(text, sizeof(text), "%" PRId64, s->now_ms / 1000);
     write_aux(&s->w, "ctime", text);
     write_aux(&s->w, "aof-base", aof_base ? "1" : "0");
+    if (stream_db < 0) {
+        notes_tell(put_note, s);
+    } else {
+        snprintf(text, sizeof(text), "%d", stream_db);
+        write_aux(&s->w, "repl-stream-db", text);
+    }
     for (size_t i = 0; i < function_store_count(); i++) {
         rdb_write_byte(&s->w, RDB_OP_FUNCTION);
         rdb_write_string(&s->w, function_store_code(i));
@@ -107,15 +125,14 @@ static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db)
     struct saver s = {.now_ms = now_ms};
     rdb_writer_init(&s.w, fd, rdb_file_compress, rdb_file_checksum);
     s.w.sync_often = rdb_file_sync_often && stream_db < 0; /* a pipe cannot be */
-    save_head(&s, aof_base);
-    if (stream_db >= 0) {
-        char text[16];
-        snprintf(text, sizeof(text), "%d", stream_db);
-        write_aux(&s.w, "repl-stream-db", text);
-    }
+    save_head(&s, aof_base, stream_db);
+    /* What has expired and was not told as deleted is still there in the history. */
+    bool frozen = expire_frozen;
+    expire_frozen |= s.has_notes || stream_db >= 0;
     for (int i = 0; i < db_count(); i++) {
         save_db(&s, db_at(i));
     }
+    expire_frozen = frozen;
     rdb_write_byte(&s.w, RDB_OP_EOF);
     bool ok = rdb_writer_flush(&s.w);
     if (ok) {

@@ -14,6 +14,7 @@
 #include "keyspace/db.h"
 #include "persist/aof.h"
 #include "persist/child_report.h"
+#include "persist/notes.h"
 #include "persist/rdb_file.h"
 #include "persist/save_priv.h"
 
@@ -75,6 +76,20 @@ static void note_end(int error, uint64_t dirty, int64_t took_ms)
     save_judge_writes();
 }
 
+/* The notes (notes.h) of the file that was written in this thread last. */
+static struct buf saved_notes;
+
+/* True when the notes are other ones by now. */
+static bool notes_changed(void) REQUIRES_SHARED(keyspace_lock);
+static bool notes_changed(void)
+{
+    struct buf now = {0};
+    notes_format_line(&now);
+    bool changed = !slice_equal(buf_slice(&now), buf_slice(&saved_notes));
+    buf_deinit(&now);
+    return changed;
+}
+
 /* Writes the file in this thread, with the keyspace lock held in some mode. */
 static enum save_result save_here(void) REQUIRES_SHARED(keyspace_lock);
 static enum save_result save_here(void)
@@ -82,6 +97,8 @@ static enum save_result save_here(void)
     int64_t start_ms = clock_wall_ms();
     uint64_t dirty = stats_sum(STAT_DIRTY);
     int error = rdb_file_save(save_settings.file_name, start_ms);
+    buf_clear(&saved_notes);
+    notes_format_line(&saved_notes);
     note_end(error, dirty, clock_wall_ms() - start_ms);
     return error ? SAVE_FAILED : SAVE_DONE;
 }
@@ -337,9 +354,11 @@ static bool before_exit(unsigned flags)
 void save_at_exit(unsigned flags)
 {
     kill_child();
-    if (wants_save(flags) && (changes() > 0 || !state.last_ok)) {
+    if (wants_save(flags)) {
         keyspace_lock_shared();
-        save_here();
+        if (changes() > 0 || !state.last_ok || notes_changed()) {
+            save_here();
+        }
         keyspace_unlock_shared();
     }
 }
@@ -399,4 +418,5 @@ void save_teardown(void)
 {
     kill_child();
     child_report_teardown();
+    buf_deinit(&saved_notes);
 }

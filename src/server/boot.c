@@ -351,7 +351,11 @@ static unsigned serve_until_end(struct event_base *base)
         unsigned flags = loop_run(base);
         gil_wake();
         gil_stop_world();
-        bool ends = (flags & SHUTDOWN_READY) || snapshot_ops()->before_exit(flags);
+        bool waits = !(flags & (SHUTDOWN_READY | SHUTDOWN_WAITED)) && shutdown_wait_begin(flags);
+        bool ends = (flags & SHUTDOWN_READY) || (!waits && snapshot_ops()->before_exit(flags));
+        if (!ends && !waits) {
+            shutdown_wait_end();
+        }
         gil_resume_world();
         gil_sleep();
         if (ends) {
@@ -430,6 +434,7 @@ static int serve(void)
     migrate_teardown();
     if (!failed) {
         save_at_exit(flags);
+        aof_at_exit();
     }
     loop_destroy(base);
     return failed ? 1 : 0;
