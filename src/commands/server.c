@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "engine/call.h"
 #include "engine/info.h"
+#include "engine/block.h"
 #include "engine/busy.h"
 #include "engine/gate.h"
 #include "engine/shutdown.h"
@@ -136,14 +137,28 @@ static bool server_shutdown_parse(const struct call *c, unsigned *flags)
     return !both && !abort_and_more;
 }
 
-/* The client that asks gets no reply: its connection ends with the server. Beside a script that
- * takes long it runs without stopping the world; then only NOSAVE ends the server, and the script
- * with it.
- */
+/* The world stands and nobody must be waited for. */
+static void server_end_now(struct call *c, unsigned flags) REQUIRES(gil);
+static void server_end_now(struct call *c, unsigned flags)
+{
+    if (snapshot_ops()->before_exit(flags)) {
+        shutdown_request(flags | SHUTDOWN_READY);
+    } else {
+        shutdown_wait_end();
+        reply_error(c->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
+    }
+}
+
+/* The client that asks gets no reply: its connection ends with the server. While replicas take what
+ * they lack it waits; run again it hears that the end was called off. Beside a script that takes
+ * long it runs without stopping the world; then only NOSAVE ends the server, and the script with
+ * it. */
 WORLD_COMMAND(server_shutdown)
 {
     unsigned flags;
-    if (!server_shutdown_parse(c, &flags)) {
+    if (c->retry) {
+        reply_error(c->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
+    } else if (!server_shutdown_parse(c, &flags)) {
         reply_syntax_error(c->reply);
     } else if (c->held == ACCESS_NONE) {
         const char *busy = gate_busy_refusal();
@@ -158,12 +173,17 @@ WORLD_COMMAND(server_shutdown)
     } else if (flags & SHUTDOWN_WORD_ABORT && shutdown_withdraw_soft()) {
         reply_ok(c->reply);
     } else if (flags & SHUTDOWN_WORD_ABORT) {
-        /* Without replicas to wait for, a shutdown is over before anybody can call it off. */
-        reply_error(c->reply, "ERR No shutdown in progress.");
-    } else if (!snapshot_ops()->before_exit(flags)) {
-        reply_error(c->reply, "ERR Errors trying to SHUTDOWN. Check logs.");
+        if (shutdown_wait_left_ms() >= 0 && shutdown_wait_end()) {
+            reply_ok(c->reply);
+        } else {
+            reply_error(c->reply, "ERR No shutdown in progress.");
+        }
+    } else if (shutdown_wait_begin(flags)) {
+        keyspace_lock_exclusive();
+        call_block(c, &(struct block){.event = SHUTDOWN_CALLED_OFF});
+        keyspace_unlock_exclusive();
     } else {
-        shutdown_request(flags | SHUTDOWN_READY);
+        server_end_now(c, flags);
     }
 }
 
@@ -231,7 +251,7 @@ const struct command_row server_commands[] = {
      .run = server_shutdown,
      .arity = -1,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_NO_MULTI | CMD_SENTINEL |
-              CMD_ALLOW_BUSY | CMD_WORLD,
+              CMD_ALLOW_BUSY | CMD_WORLD | CMD_WAITS_QUIETLY,
      .group = "server",
      .since = "1.0.0",
      .summary = "Ends the server.",

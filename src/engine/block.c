@@ -25,7 +25,7 @@ static void drop_state(const struct block *b)
 void call_block(struct call *c, const struct block *b)
 {
     assert(call_may_block(c) && c->cmd->flags & CMD_MAY_WAIT && !c->waits);
-    assert(c->dirty == 0 || c->held == ACCESS_EXCLUSIVE);
+    assert(c->dirty == 0 || c->held >= ACCESS_EXCLUSIVE);
     assert(b->event.ptr ||
            (b->first_key >= 0 && b->key_count > 0 && b->key_count <= c->key_count - b->first_key));
     if (c->retry) {
@@ -35,7 +35,7 @@ void call_block(struct call *c, const struct block *b)
         drop_state(b);
         call_need_exclusive(c);
     } else {
-        assert(c->held == ACCESS_EXCLUSIVE && b->timeout_ms >= 0);
+        assert(c->held >= ACCESS_EXCLUSIVE && b->timeout_ms >= 0);
         c->parked = parked_create(c, b);
         c->waits = true;
     }

@@ -55,7 +55,8 @@ bool call_may_block(const struct call *c);
  * lock in shared mode (a reading command: XREAD) nothing is parked yet: the call is run again from
  * its start in exclusive mode, as with call_need_exclusive; the handler need not care, and must not
  * have changed anything. A writing command may have, if that is to stand however the wait ends
- * (XREADGROUP makes its consumer). */
+ * (XREADGROUP makes its consumer). A world call waits for an event; its retries have the lock in
+ * exclusive mode instead of the world. */
 void call_block(struct call *c, const struct block *b) REQUIRES_SHARED(keyspace_lock);
 /* The event has happened: calls that wait for it are tried again at the end of the hold. */
 void call_event(struct slice event) REQUIRES(keyspace_lock);

@@ -18,6 +18,7 @@
 
 static _Atomic unsigned request, soft_request;
 static int event_fd = -1;
+static const struct shutdown_waiter *waiter;
 static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler sets the request");
 
 void shutdown_setup(void)
@@ -48,6 +49,26 @@ void shutdown_withdraw(void)
     (void)got;
     atomic_store(&request, 0);
     atomic_store(&soft_request, 0);
+}
+
+void shutdown_set_waiter(const struct shutdown_waiter *set)
+{
+    waiter = set;
+}
+
+bool shutdown_wait_begin(unsigned flags)
+{
+    return waiter && waiter->begin(flags);
+}
+
+bool shutdown_wait_end(void)
+{
+    return waiter && waiter->end();
+}
+
+int64_t shutdown_wait_left_ms(void)
+{
+    return waiter ? waiter->left_ms() : -1;
 }
 
 bool shutdown_requested(unsigned *flags)

@@ -1,8 +1,16 @@
-/* Ending the server: who wants it says so here; the main thread does it in order. State: atomic. */
+/* Ending the server: who wants it says so here; the main thread does it in order.
+ *
+ *   asked --shutdown_wait_begin: replicas lack something--> WAITING --they have it, or time is up:
+ *     |                                                      |    shutdown_request(SHUTDOWN_WAITED)
+ *     |                                        shutdown_wait_end (ABORT; saving failed)      |
+ *     `-----------> the end <----------------------------------------------------------------'
+ *
+ * State: atomic; the waiter is set at boot. */
 #ifndef ENGINE_SHUTDOWN_H
 #define ENGINE_SHUTDOWN_H
 
 #include "base/option.h"
+#include "engine/gil.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +20,8 @@ enum shutdown_flag {
     SHUTDOWN_NOSAVE = 1 << 1,
     SHUTDOWN_NOW = 1 << 2,
     SHUTDOWN_FORCE = 1 << 3,
-    SHUTDOWN_READY = 1 << 4, /* what must be saved before was (snapshot.h) */
+    SHUTDOWN_READY = 1 << 4,  /* what must be saved before was (snapshot.h) */
+    SHUTDOWN_WAITED = 1 << 5, /* replicas were waited for */
 };
 
 /* Asks the main thread to end the server. Any thread, also a signal handler. */
@@ -33,6 +42,23 @@ bool shutdown_requested(unsigned *flags);
 int shutdown_event_fd(void);
 /* Boot. */
 void shutdown_setup(void);
+
+/* Who waits for replicas: replication. */
+struct shutdown_waiter {
+    bool (*begin)(unsigned flags);
+    bool (*end)(void);
+    int64_t (*left_ms)(void);
+};
+void shutdown_set_waiter(const struct shutdown_waiter *waiter);
+/* The end was asked for. True: it has to wait; the request comes again by itself, with
+ * SHUTDOWN_WAITED. Writes wait from now on in either case. */
+bool shutdown_wait_begin(unsigned flags) REQUIRES(gil);
+/* There will be no end after all. False: there was nobody waiting for it. */
+bool shutdown_wait_end(void) REQUIRES(gil);
+/* The event (block.h) that the waiter raises then. */
+#define SHUTDOWN_CALLED_OFF ((struct slice){"\0shutdown:called-off", 20})
+/* Milliseconds that are left of the wait at most, -1 without one. Any thread. */
+int64_t shutdown_wait_left_ms(void);
 
 /* shutdown-timeout: seconds that the end may wait for replicas to have everything. World state, as
  * all options are. */

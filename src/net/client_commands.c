@@ -147,14 +147,14 @@ WORLD_COMMAND(client_pause)
     } else if (timeout_ms > INT64_MAX - now_ms) {
         reply_error(c->reply, "ERR timeout is out of range");
     } else {
-        pause_start(!writes_only, now_ms + timeout_ms);
+        pause_start(PAUSE_COMMAND, !writes_only, now_ms + timeout_ms);
         reply_ok(c->reply);
     }
 }
 
 WORLD_COMMAND(client_unpause)
 {
-    pause_end();
+    pause_end(PAUSE_COMMAND);
     reply_ok(c->reply);
 }
 

@@ -18,6 +18,8 @@
 
 static struct {
     _Atomic uint64_t word;
+    uint64_t wishes[PAUSE_REASONS]; /* such words, one a reason; world, or the cron, which holds
+                                       the GIL in shared mode and is one thread */
     _Atomic uint64_t waiting;
     _Atomic uint64_t last_order;
 } pause_state;
@@ -59,18 +61,31 @@ static void suspend_deletions(bool suspended)
     expire_suspend(suspended);
 }
 
-void pause_start(bool all_commands, int64_t until_ms)
+static uint64_t join_words(uint64_t a, uint64_t b)
 {
-    uint64_t old = atomic_load(&pause_state.word), word;
+    int64_t later = word_until_ms(a) > word_until_ms(b) ? word_until_ms(a) : word_until_ms(b);
+    return (uint64_t)later << 1 | ((a | b) & PAUSE_ALL_BIT);
+}
+
+/* What all reasons together want. World, or the cron. */
+static uint64_t join_wishes(void)
+{
+    uint64_t word = 0;
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        word = join_words(word, pause_state.wishes[i]);
+    }
+    return word;
+}
+
+void pause_start(enum pause_reason reason, bool all_commands, int64_t until_ms)
+{
     if (until_ms > PAUSE_UNTIL_MAX_MS) {
         until_ms = PAUSE_UNTIL_MAX_MS;
     }
     assert(until_ms >= 0);
-    do {
-        int64_t later = word_until_ms(old) > until_ms ? word_until_ms(old) : until_ms;
-        word = (uint64_t)later << 1 | (old & PAUSE_ALL_BIT) | (all_commands ? PAUSE_ALL_BIT : 0);
-        /* The cron may end the old pause meanwhile, which it does without the GIL. */
-    } while (!atomic_compare_exchange_weak(&pause_state.word, &old, word));
+    uint64_t wish = (uint64_t)until_ms << 1 | (all_commands ? PAUSE_ALL_BIT : 0);
+    pause_state.wishes[reason] = join_words(pause_state.wishes[reason], wish);
+    atomic_store(&pause_state.word, join_wishes());
     suspend_deletions(true);
 }
 
@@ -112,25 +127,34 @@ static void resume_clients(struct server_thread *t, void *argument UNUSED)
     mem_free(waiting);
 }
 
-void pause_end(void)
+/* Puts into force what is left of the wishes. */
+static void settle(void)
 {
-    if (atomic_exchange(&pause_state.word, 0) != 0) {
-        suspend_deletions(false);
+    uint64_t word = join_wishes();
+    if (atomic_exchange(&pause_state.word, word) != word) {
+        suspend_deletions(word != 0);
+        /* Who has to wait for another reason does so again. */
         server_thread_post_all(resume_clients, NULL);
     }
 }
 
+void pause_end(enum pause_reason reason)
+{
+    pause_state.wishes[reason] = 0;
+    settle();
+}
+
 void pause_cron(int64_t wall_ms)
 {
-    uint64_t word = atomic_load_explicit(&pause_state.word, memory_order_relaxed);
-    if (word == 0 || wall_ms < word_until_ms(word)) {
+    if (atomic_load_explicit(&pause_state.word, memory_order_relaxed) == 0) {
         return;
     }
-    /* Lost against a new pause: that one's end will come. */
-    if (atomic_compare_exchange_strong(&pause_state.word, &word, 0)) {
-        suspend_deletions(false);
-        server_thread_post_all(resume_clients, NULL);
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (word_until_ms(pause_state.wishes[i]) <= wall_ms) {
+            pause_state.wishes[i] = 0;
+        }
     }
+    settle();
 }
 
 int64_t pause_until_ms(bool *all_commands)

@@ -419,9 +419,16 @@ static inline bool is_special(const struct call *call)
                     call->cmd->flags & (CMD_SLOW | CMD_WORLD | CMD_BARRIER | CMD_MAY_WAIT));
 }
 
-/* The call waits for keys: here still under the hold in which it found nothing. */
-static void begin_wait(struct client *c, struct call *call, bool silent)
+/* The call waits for keys: here still under the hold in which it found nothing; or, with the world
+ * standing, for an event. */
+static void begin_wait(struct client *c, struct call *call, bool silent) NO_THREAD_SAFETY_ANALYSIS
 {
+    if (call->held == ACCESS_WORLD) {
+        keyspace_lock_exclusive();
+        blocked_begin(c, call, silent);
+        keyspace_unlock_exclusive();
+        return;
+    }
     assert(call->held == ACCESS_EXCLUSIVE);
     keyspace_assert_exclusive();
     blocked_begin(c, call, silent);
@@ -679,7 +686,9 @@ static void run_world(struct server_thread *t, struct batch_client *bc) NO_THREA
     note_pieces(bc, pieces_begin, reply_end(&t->reply));
     reclaim_run();
     turn_run_expire_notes(t);
-    call_account(call, 1, 0, t->wall_us);
+    if (!call->waits) { /* else when it has ended */
+        call_account(call, 1, 0, t->wall_us);
+    }
     bc->client->commands++;
 }
 

@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "engine/config.h"
 #include "engine/identity.h"
+#include "engine/shutdown.h"
 #include "net/settings.h"
 #include "net/tls_settings.h"
 
@@ -104,6 +105,10 @@ static void info_write_server(struct buf *out)
         (long long)now_us, (unsigned long long)uptime_s, (unsigned long long)(uptime_s / 86400));
     info_append_option(out, "hz", "hz", "10");
     info_append_option(out, "configured_hz", "hz", "10");
+    int64_t left_ms = shutdown_wait_left_ms();
+    if (left_ms >= 0) {
+        buf_printf(out, "shutdown_in_milliseconds:%lld\r\n", (long long)left_ms);
+    }
     buf_printf(out, "lru_clock:%u\r\nexecutable:%s\r\nconfig_file:%s\r\nio_threads_active:%d\r\n",
                info_lru_clock(now_us), process.executable, config_file_path(),
                net_settings.server_threads > 1);

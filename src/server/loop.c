@@ -148,7 +148,8 @@ struct event_base *loop_create(void)
 unsigned loop_run(struct event_base *base)
 {
     unsigned flags = 0;
-    state.asked = false;
+    /* Who asks again while replicas are waited for has waited enough. */
+    state.asked = shutdown_wait_left_ms() >= 0;
     while (!shutdown_requested(&flags)) {
         event_base_dispatch(base);
     }

@@ -36,7 +36,7 @@ static void test_writes_wait_until_the_end(void **state)
 {
     bool all;
     (void)state;
-    pause_start(false, 1000);
+    pause_start(PAUSE_COMMAND, false, 1000);
     assert_true(waits(&writes, 999));
     assert_true(waits(&may_replicate, 999));
     assert_false(waits(&reads, 999));
@@ -53,19 +53,40 @@ static void test_the_stronger_and_the_longer_stay(void **state)
 {
     bool all;
     (void)state;
-    pause_start(false, 2000);
-    pause_start(true, 1000);
+    pause_start(PAUSE_COMMAND, false, 2000);
+    pause_start(PAUSE_COMMAND, true, 1000);
     assert_int_equal(pause_until_ms(&all), 2000);
     assert_true(all);
     assert_true(waits(&reads, 1999));
-    pause_start(false, 3000);
+    pause_start(PAUSE_COMMAND, false, 3000);
     assert_true(waits(&reads, 2999));
-    pause_end();
+    pause_end(PAUSE_COMMAND);
     assert_false(waits(&reads, 0));
     assert_int_equal(pause_until_ms(&all), 0);
-    pause_start(true, INT64_MAX);
+    pause_start(PAUSE_COMMAND, true, INT64_MAX);
     assert_true(waits(&reads, INT64_MAX / 2 - 1));
-    pause_end();
+    pause_end(PAUSE_COMMAND);
+}
+
+static void test_reasons_do_not_end_one_another(void **state)
+{
+    bool all;
+    (void)state;
+    pause_start(PAUSE_FAILOVER, false, PAUSE_NO_END_MS);
+    pause_start(PAUSE_COMMAND, true, 1000);
+    assert_true(waits(&reads, 999));
+    pause_cron(1000);
+    assert_false(waits(&reads, 999));
+    assert_true(waits(&writes, 1000000));
+    pause_until_ms(&all);
+    assert_false(all);
+    pause_start(PAUSE_COMMAND, true, 2000);
+    pause_end(PAUSE_COMMAND);
+    assert_false(waits(&reads, 0));
+    assert_true(waits(&writes, 0));
+    pause_end(PAUSE_FAILOVER);
+    assert_false(waits(&writes, 0));
+    assert_int_equal(pause_until_ms(&all), 0);
 }
 
 static void test_errors_and_internal_sessions_do_not_wait(void **state)
@@ -73,14 +94,14 @@ static void test_errors_and_internal_sessions_do_not_wait(void **state)
     struct session session = {.internal = true};
     struct call call = {.cmd = &writes, .session = &session};
     (void)state;
-    pause_start(true, 1000);
+    pause_start(PAUSE_COMMAND, true, 1000);
     assert_false(pause_applies(&call, 0));
     session.internal = false;
     assert_true(pause_applies(&call, 0));
     call.refusal = SLICE("ERR unknown command");
     call.cmd = NULL;
     assert_false(pause_applies(&call, 0));
-    pause_end();
+    pause_end(PAUSE_COMMAND);
 }
 
 static void assert_slice(struct slice s, const char *text)
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_nothing_waits_without_a_pause),
         cmocka_unit_test(test_writes_wait_until_the_end),
         cmocka_unit_test(test_the_stronger_and_the_longer_stay),
+        cmocka_unit_test(test_reasons_do_not_end_one_another),
         cmocka_unit_test(test_errors_and_internal_sessions_do_not_wait),
         cmocka_unit_test(test_a_held_request_is_a_copy),
         cmocka_unit_test(test_a_held_request_keeps_its_blobs),
