@@ -5,8 +5,7 @@
 
 #include "net/client.h"
 
-/* Kinds of clients. The link to our primary is no client: that kind is a valid word that nobody is.
- */
+/* Kinds of clients. The link to our primary is no client, but has that kind (upstream.h). */
 enum client_kind {
     CLIENT_KIND_NORMAL,
     CLIENT_KIND_REPLICA,

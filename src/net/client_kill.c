@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "engine/acl.h"
+#include "net/upstream.h"
 
 struct kill_filter {
     struct slice addr, laddr;
@@ -158,6 +159,23 @@ static bool kill_one(struct client *client, void *context)
     return true;
 }
 
+/* The same for the link to our primary, which is cut and made anew. */
+static void kill_upstream(struct killing *k) REQUIRES(gil);
+static void kill_upstream(struct killing *k)
+{
+    const struct kill_filter *f = &k->filter;
+    struct upstream u;
+    if (f->user || !upstream_look(&u) || (f->id && f->id != u.id) ||
+        (f->by_kind && f->kind != CLIENT_KIND_PRIMARY) ||
+        (f->by_addr && !slice_equal(f->addr, slice_cstr(u.peer))) ||
+        (f->by_laddr && !slice_equal(f->laddr, slice_cstr(u.local))) ||
+        (f->max_age_s && u.age_s < f->max_age_s)) {
+        return;
+    }
+    upstream_cut();
+    k->killed++;
+}
+
 void client_kill_command(struct call *c)
 {
     bool old_form = c->argc == 3;
@@ -170,6 +188,7 @@ void client_kill_command(struct call *c)
         return;
     }
     client_each(kill_one, &k);
+    kill_upstream(&k);
     if (!old_form) {
         reply_i64(c->reply, k.killed);
     } else if (k.killed > 0) {

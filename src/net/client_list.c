@@ -10,6 +10,7 @@
 #include "net/input.h"
 #include "net/subscriptions.h"
 #include "net/tracking.h"
+#include "net/upstream.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -303,6 +304,23 @@ static struct client *find_in_directory(const struct directory *d, uint64_t id)
     return low < d->count && d->clients[low]->session.id == id ? d->clients[low] : NULL;
 }
 
+/* The link to our primary, `id` 0: whatever its id is. */
+static void list_upstream(struct listing *l, uint64_t id) REQUIRES(gil);
+static void list_upstream(struct listing *l, uint64_t id)
+{
+    struct upstream u;
+    if ((l->by_kind && l->kind != CLIENT_KIND_PRIMARY) || !upstream_look(&u) ||
+        (id && id != u.id)) {
+        return;
+    }
+    buf_printf(&l->out,
+               "id=%" PRIu64 " addr=%s laddr=%s fd=%d name= age=%" PRId64 " idle=%" PRId64
+               " flags=M db=%d sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0"
+               " multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=NULL"
+               " user=(superuser) redir=-1 resp=2 lib-name= lib-ver=\n",
+               u.id, u.peer, u.local, u.fd, u.age_s, u.idle_s, u.db);
+}
+
 /* CLIENT LIST ID id ...: all ids are checked before the first is looked for. */
 static bool list_ids(struct call *c, struct listing *l) REQUIRES(gil)
 {
@@ -321,6 +339,8 @@ static bool list_ids(struct call *c, struct listing *l) REQUIRES(gil)
         }
         if (client) {
             list_one(client, l);
+        } else if (num_parse_i64(c->argv[i], &id) && id > 0) {
+            list_upstream(l, (uint64_t)id);
         }
     }
     mem_free(directory.clients);
@@ -336,6 +356,7 @@ void client_list_command(struct call *c)
             return;
         }
         client_each(list_one, &l);
+        list_upstream(&l, 0);
     } else if (c->argc > 3 && call_arg_is(c, 2, "id")) {
         if (!list_ids(c, &l)) {
             return;
@@ -345,6 +366,7 @@ void client_list_command(struct call *c)
         return;
     } else {
         client_each(list_one, &l);
+        list_upstream(&l, 0);
     }
     reply_verbatim(c->reply, "txt", buf_slice(&l.out));
     buf_deinit(&l.out);

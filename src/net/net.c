@@ -110,7 +110,7 @@ bool net_start(struct event_base *main_base)
     server_threads_start((int)net_settings.server_threads);
     durable_serve(true);
     gil_wake();
-    bool listening = tls_settings.port == 0 || tls_context_prepare();
+    bool listening = !tls_is_wanted() || tls_context_prepare();
     tls_context_settle(listening);
     if (!listening) {
         log_warning("Failed to configure TLS. Check logs for more info.");

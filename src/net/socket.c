@@ -97,6 +97,12 @@ int socket_listen_unix(const char *path, int mode, int backlog)
     return fd;
 }
 
+void socket_set_delay(int fd, bool delay)
+{
+    int at_once = !delay;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once)); /* or no TCP: harmless */
+}
+
 void socket_prepare_tcp(int fd, int keepalive_s, uint32_t mark)
 {
     int yes = 1;

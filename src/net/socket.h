@@ -28,6 +28,8 @@ int socket_local_port(int fd);
 /* Prepares an accepted TCP connection: no delay, keep-alive probes after `keepalive_s` (0: none),
  * mark. */
 void socket_prepare_tcp(int fd, int keepalive_s, uint32_t mark);
+/* Whether small pieces are sent at once, or joined for a moment. */
+void socket_set_delay(int fd, bool delay);
 /* Writes "ip:port" of the peer / of our end; true when the peer is a loopback address. `out` holds
  * SOCKET_ADDRESS_MAX. */
 bool socket_peer(int fd, char *out);

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -27,6 +28,7 @@ struct tls {
     SSL *ssl;
     int fd;
     bool open;         /* greeted */
+    bool is_link;      /* the opening side */
     bool broken;       /* nothing may be sent or received any more */
     bool drained;      /* the last recv has found less than there was room for */
     struct buf unsent; /* finished records that the socket has not taken */
@@ -34,7 +36,8 @@ struct tls {
 };
 
 static _Atomic uint32_t greeting;
-static BIO_METHOD *socket_method; /* made with the first connection, by the thread that accepts */
+static BIO_METHOD *socket_method; /* made with the first connection */
+static pthread_once_t socket_method_once = PTHREAD_ONCE_INIT;
 
 /* ---- below: the socket as OpenSSL sees it ---- */
 
@@ -90,14 +93,17 @@ static long bio_control(BIO *bio UNUSED, int command, long number UNUSED, void *
     return command == BIO_CTRL_FLUSH;
 }
 
+static void make_socket_method(void)
+{
+    socket_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "client");
+    BIO_meth_set_write(socket_method, bio_write);
+    BIO_meth_set_read(socket_method, bio_read);
+    BIO_meth_set_ctrl(socket_method, bio_control);
+}
+
 static BIO *bio_create(struct tls *tls)
 {
-    if (!socket_method) {
-        socket_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "client");
-        BIO_meth_set_write(socket_method, bio_write);
-        BIO_meth_set_read(socket_method, bio_read);
-        BIO_meth_set_ctrl(socket_method, bio_control);
-    }
+    pthread_once(&socket_method_once, make_socket_method);
     BIO *bio = BIO_new(socket_method);
     if (bio) {
         BIO_set_data(bio, tls);
@@ -108,14 +114,14 @@ static BIO *bio_create(struct tls *tls)
 
 /* ---- life ---- */
 
-struct tls *tls_create(int fd)
+/* NULL when there is no context or no memory. */
+static struct tls *create(SSL_CTX *ctx)
 {
-    SSL_CTX *ctx = tls_context_server();
     if (!ctx) {
         return NULL;
     }
     struct tls *tls = mem_calloc(1, sizeof(*tls));
-    tls->fd = fd;
+    tls->fd = -1;
     tls->ssl = SSL_new(ctx);
     BIO *bio = tls->ssl ? bio_create(tls) : NULL;
     if (!bio) {
@@ -125,9 +131,41 @@ struct tls *tls_create(int fd)
         return NULL;
     }
     SSL_set_bio(tls->ssl, bio, bio);
-    SSL_set_accept_state(tls->ssl);
-    atomic_fetch_add_explicit(&greeting, 1, memory_order_relaxed);
     return tls;
+}
+
+struct tls *tls_create(int fd)
+{
+    struct tls *tls = create(tls_context_server());
+    if (tls) {
+        tls->fd = fd;
+        SSL_set_accept_state(tls->ssl);
+        atomic_fetch_add_explicit(&greeting, 1, memory_order_relaxed);
+    }
+    return tls;
+}
+
+struct tls *tls_create_link(void)
+{
+    struct tls *tls = create(tls_context_client());
+    if (tls) {
+        tls->is_link = true;
+        SSL_set_connect_state(tls->ssl);
+    }
+    return tls;
+}
+
+void tls_attach(struct tls *tls, int fd)
+{
+    tls->fd = fd;
+}
+
+/* It does not count among those that have not been greeted any more. */
+static void uncount(const struct tls *tls)
+{
+    if (!tls->is_link) {
+        atomic_fetch_sub_explicit(&greeting, 1, memory_order_relaxed);
+    }
 }
 
 void tls_destroy(struct tls **tls)
@@ -138,7 +176,7 @@ void tls_destroy(struct tls **tls)
         return;
     }
     if (!t->open) {
-        atomic_fetch_sub_explicit(&greeting, 1, memory_order_relaxed);
+        uncount(t);
     } else if (!t->broken) {
         SSL_shutdown(t->ssl);
     }
@@ -150,7 +188,7 @@ void tls_destroy(struct tls **tls)
 
 void tls_teardown(void)
 {
-    BIO_meth_free(socket_method);
+    BIO_meth_free(socket_method); /* for good: the process ends */
     socket_method = NULL;
 }
 
@@ -212,8 +250,8 @@ enum tls_status tls_greet(struct tls *tls, char *why)
         return status == TLS_ENDED ? TLS_ENDED : TLS_WAITS;
     }
     tls->open = true;
-    atomic_fetch_sub_explicit(&greeting, 1, memory_order_relaxed);
-    if (!peer_is_allowed(tls)) {
+    uncount(tls);
+    if (!tls->is_link && !peer_is_allowed(tls)) {
         snprintf(why, TLS_WHY_MAX, "%s", "no name of its certificate is in tls-allowlist");
         return TLS_ENDED;
     }

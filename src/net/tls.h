@@ -32,6 +32,11 @@ enum tls_status {
 /* Begins the accepting side on a connected, non-blocking socket that stays the caller's; NULL when
  * no context is in force or memory is short. World or main thread. */
 struct tls *tls_create(int fd);
+/* Begins the opening side, of a link to another server, whose certificate must be of an authority
+ * that we trust. tls_attach gives it its connected socket before anything else. World state is
+ * read: the GIL is held in some mode. */
+struct tls *tls_create_link(void);
+void tls_attach(struct tls *tls, int fd);
 /* Says goodbye to the peer, as far as that needs no waiting, and frees it. NULL is fine. */
 void tls_destroy(struct tls **tls);
 

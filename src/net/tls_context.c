@@ -276,7 +276,7 @@ static void destroy(struct contexts *c)
 
 bool tls_context_renew(void)
 {
-    if (tls_settings.port == 0) {
+    if (!tls_is_wanted()) {
         state.stale = true;
         return true;
     }

@@ -12,7 +12,8 @@ struct ssl_ctx_st; /* OpenSSL's SSL_CTX */
 
 /* Builds what connections are to be made with from now on, from the settings and the files that
  * they name, beside what is in force; tls_context_settle() decides. False when something of it is
- * wrong. With tls-port 0 nothing is built, and nothing is checked, before the port is opened. */
+ * wrong. With tls-port 0 and without tls-replication nothing is built, and nothing is checked,
+ * before that changes. */
 bool tls_context_renew(void) MUST_CHECK;
 /* The same, but only where nothing has been built that fits the settings. */
 bool tls_context_prepare(void) MUST_CHECK;

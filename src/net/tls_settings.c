@@ -84,6 +84,11 @@ static bool apply_port(const struct option *option, const char **error)
     return false;
 }
 
+static bool apply_replication(const struct option *option, const char **error)
+{
+    return !tls_settings.replication || tls_context_prepare() || apply(option, error);
+}
+
 static const struct option_enum auth_names[] = {
     {"no", TLS_AUTH_NO}, {"yes", TLS_AUTH_YES}, {"optional", TLS_AUTH_OPTIONAL}, {NULL, 0}};
 
@@ -102,6 +107,12 @@ const struct option tls_options[] = {
      .min = 0,
      .max = 65535,
      .apply = apply_port,
+     .settle = tls_context_settle},
+    {.name = "tls-replication",
+     .type = OPTION_BOOL,
+     .target = &tls_settings.replication,
+     .initial = "no",
+     .apply = apply_replication,
      .settle = tls_context_settle},
     TLS_TEXT("tls-cert-file", cert_file, OPTION_VOLATILE),
     TLS_TEXT("tls-key-file", key_file, OPTION_VOLATILE),

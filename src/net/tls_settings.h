@@ -12,7 +12,8 @@ enum tls_auth_clients { TLS_AUTH_NO, TLS_AUTH_YES, TLS_AUTH_OPTIONAL };
 
 /* Paths and texts are NULL where nothing is configured. */
 struct tls_settings {
-    int64_t port; /* 0: no TLS */
+    int64_t port;     /* 0: no clients by TLS */
+    bool replication; /* links to other servers are by TLS */
     char *cert_file, *key_file, *key_file_pass;
     char *client_cert_file, *client_key_file, *client_key_file_pass; /* of links that we open */
     char *ca_cert_file, *ca_cert_dir, *dh_params_file;
@@ -26,6 +27,12 @@ struct tls_settings {
 
 extern struct tls_settings tls_settings;
 extern const struct option tls_options[];
+
+/* Whether anything is by TLS. */
+static inline bool tls_is_wanted(void)
+{
+    return tls_settings.port > 0 || tls_settings.replication;
+}
 
 /* Frees the strings. */
 void tls_settings_teardown(void);
