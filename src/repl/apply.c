@@ -57,10 +57,8 @@ void apply_teardown(void)
 
 void apply_reset(void)
 {
-    int db = apply.session.db_index;
     session_deinit(&apply.session); /* and a transaction that did not end */
     session_init_internal(&apply.session);
-    apply.session.db_index = db;
     parser_deinit(&apply.parser);
     parser_init(&apply.parser);
     buf_clear(&apply.in);

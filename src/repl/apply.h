@@ -15,7 +15,7 @@
 /* The thread begins and ends. */
 void apply_setup(void);
 void apply_teardown(void);
-/* A new connection: what had come but was not done is forgotten. */
+/* A new connection: what had come but was not done is forgotten; for database 0 first. */
 void apply_reset(void);
 /* The stream's commands are for this database, until it says otherwise. */
 void apply_select(int db);

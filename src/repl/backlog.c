@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/rand.h"
 #include "engine/propagate.h"
+#include "engine/shutdown.h"
 #include "net/feed.h"
 
 #include <assert.h>
@@ -17,10 +18,11 @@ int64_t backlog_size_bytes;
 static struct {
     int log; /* propagate.h's number */
     bool on;
+    int hushed; /* how many want it quiet */
     struct chain chain;
     struct chain_reader first; /* where what is kept begins */
-    int stream_db;             /* a replica's: that the stream is for; else 0 */
-    int selected_db;           /* of the last SELECT; NO_DB: to be told */
+    bool own;                  /* the writes here are the stream */
+    int stream_db;             /* that the stream is for; NO_DB: to be told (own) */
     char id[REPL_ID_LEN + 1], second_id[REPL_ID_LEN + 1];
     int64_t second_end;
     _Atomic uint64_t offset;
@@ -64,14 +66,14 @@ static void select_db(int db)
     number[digits] = '\0';
     int len = snprintf(text, sizeof(text), "*2\r\n$6\r\nSELECT\r\n$%zu\r\n%s\r\n", digits, number);
     append(slice_of(text, (size_t)len));
-    backlog.selected_db = db;
+    backlog.stream_db = db;
 }
 
 /* The door's: see propagate.h. */
 static void on_commands(int db, struct slice commands)
 {
     keyspace_assert_exclusive();
-    if (db != PROPAGATE_ANY_DB && db != backlog.selected_db) {
+    if (db != PROPAGATE_ANY_DB && db != backlog.stream_db) {
         select_db(db);
     }
     append(commands);
@@ -98,17 +100,33 @@ bool backlog_is_on(void)
     return backlog.on;
 }
 
+/* An empty backlog that begins at `offset`. */
+static void begin_at(uint64_t offset)
+{
+    backlog_teardown();
+    backlog.offset = offset;
+    chain_init(&backlog.chain, offset);
+    chain_reader_at_end(&backlog.first, &backlog.chain);
+    backlog.on = true;
+}
+
+/* Begins or ends making a stream of the writes here, which names its database anew. */
+static void set_own(bool own) REQUIRES(keyspace_lock);
+static void set_own(bool own)
+{
+    backlog.own = own;
+    backlog.stream_db = own ? NO_DB : backlog_stream_db();
+    propagate_switch(backlog.log, own);
+}
+
 void backlog_turn_on(void)
 {
     if (backlog.on) {
         return;
     }
     new_id();
-    chain_init(&backlog.chain, backlog.offset);
-    chain_reader_at_end(&backlog.first, &backlog.chain);
-    backlog.selected_db = NO_DB;
-    backlog.on = true;
-    propagate_switch(backlog.log, true);
+    begin_at(backlog.offset);
+    set_own(true);
 }
 
 void backlog_turn_off(void)
@@ -116,7 +134,7 @@ void backlog_turn_off(void)
     if (!backlog.on) {
         return;
     }
-    propagate_switch(backlog.log, false);
+    set_own(false);
     backlog.on = false;
     chain_reader_drop(&backlog.first);
     chain_deinit(&backlog.chain);
@@ -126,20 +144,25 @@ void backlog_turn_off(void)
 void backlog_follow(struct slice id, uint64_t offset, int db)
 {
     assert(id.len == REPL_ID_LEN);
-    backlog_teardown();
     memcpy(backlog.id, id.ptr, REPL_ID_LEN);
     clear_second_id();
-    backlog.offset = offset;
-    chain_init(&backlog.chain, offset);
-    chain_reader_at_end(&backlog.first, &backlog.chain);
+    begin_at(offset);
+    set_own(false);
     backlog.stream_db = db;
-    backlog.on = true;
-    propagate_switch(backlog.log, false);
+}
+
+void backlog_continue(struct slice id, uint64_t offset)
+{
+    char next[REPL_ID_LEN];
+    backlog_follow(id, offset, 0);
+    rand_hex(next, REPL_ID_LEN);
+    backlog_rename(slice_of(next, REPL_ID_LEN));
+    set_own(true);
 }
 
 int backlog_stream_db(void)
 {
-    return backlog.stream_db;
+    return backlog.stream_db == NO_DB ? 0 : backlog.stream_db;
 }
 
 void backlog_forward(struct slice bytes, int db)
@@ -152,7 +175,7 @@ void backlog_forward(struct slice bytes, int db)
 
 void backlog_cease(void)
 {
-    propagate_switch(backlog.log, false);
+    set_own(false);
 }
 
 void backlog_rename(struct slice id)
@@ -177,21 +200,28 @@ void backlog_promote(void)
     }
     rand_hex(id, REPL_ID_LEN);
     backlog_rename(slice_of(id, REPL_ID_LEN));
-    backlog.selected_db = NO_DB;
-    backlog.stream_db = 0;
-    propagate_switch(backlog.log, true);
+    set_own(true);
 }
 
 void backlog_tell(struct slice command)
 {
+    unsigned flags;
     assert(backlog.on);
-    on_commands(PROPAGATE_ANY_DB, command);
+    if (backlog.own && backlog.hushed == 0 && !shutdown_requested(&flags)) {
+        on_commands(PROPAGATE_ANY_DB, command);
+    }
+}
+
+void backlog_hush(bool quiet)
+{
+    backlog.hushed += quiet ? 1 : -1;
+    assert(backlog.hushed >= 0);
 }
 
 void backlog_begin_reader(struct chain_reader *reader)
 {
     assert(backlog.on);
-    backlog.selected_db = NO_DB;
+    backlog.stream_db = backlog.own ? NO_DB : backlog.stream_db;
     chain_reader_at_end(reader, &backlog.chain);
 }
 

@@ -29,8 +29,12 @@ void backlog_turn_on(void) REQUIRES(keyspace_lock);
 /* Forgets what is kept and ends the history. Not within a unit. */
 void backlog_turn_off(void) REQUIRES(keyspace_lock);
 
-/* Tells a command of the stream's own (PING, REPLCONF GETACK) to replicas. It is ON. */
+/* Tells a command of the stream's own (PING, REPLCONF GETACK) to replicas; nothing while the stream
+ * is another server's, or is to be quiet, nor once the server is to end: then the stream stays
+ * where files say that it is. It is ON. */
 void backlog_tell(struct slice command) REQUIRES(keyspace_lock);
+/* Somebody wants it quiet (or does not any more), so that replicas can reach its end. */
+void backlog_hush(bool quiet) REQUIRES(keyspace_lock);
 /* A new replica begins here, with what the data are now: the stream names the database anew.
  * *reader stands at the end. */
 void backlog_begin_reader(struct chain_reader *reader) REQUIRES(keyspace_lock);
@@ -42,8 +46,12 @@ enum backlog_resume { BACKLOG_RESUMED, BACKLOG_FOREIGN_ID, BACKLOG_OUT_OF_RANGE 
 enum backlog_resume backlog_resume(struct slice id, uint64_t offset, struct chain_reader *reader)
     REQUIRES(keyspace_lock);
 
-/* The database that the stream is for where it stands; as a primary 0: it says so anew. */
-int backlog_stream_db(void) REQUIRES(keyspace_lock);
+/* The database that the stream is for where it stands; 0 where it says so anew. */
+int backlog_stream_db(void) REQUIRES_SHARED(keyspace_lock);
+/* As a primary, after a start: the data are what history `id` had after `offset` bytes. The backlog
+ * is on and begins there, under a new id, with that one as the second. */
+void backlog_continue(struct slice id, uint64_t offset) REQUIRES(keyspace_lock);
+
 /* ---- as a replica ---- */
 
 /* The data are now what history `id` had after `offset` bytes: a new backlog begins there, and

@@ -7,22 +7,26 @@
 #include "base/num.h"
 #include "base/thread.h"
 #include "engine/gate.h"
+#include "engine/session.h"
+#include "engine/shutdown.h"
 #include "keyspace/evict.h"
 #include "keyspace/expire.h"
 #include "net/blocked.h"
 #include "net/client.h"
 #include "net/feed.h"
 #include "net/listener.h"
+#include "net/socket.h"
+#include "net/tls_settings.h"
+#include "net/upstream.h"
 #include "persist/load.h"
 #include "repl/apply.h"
 #include "repl/backlog.h"
-#include "repl/safe_offset.h"
+#include "repl/failover.h"
 #include "repl/follow_priv.h"
 #include "repl/link.h"
 #include "repl/replica.h"
+#include "repl/safe_offset.h"
 #include "repl/sync.h"
-
-#include <hiredis/hiredis.h>
 
 #include <assert.h>
 #include <errno.h>
@@ -46,6 +50,9 @@ static struct {
     bool may_start; /* the server is up; world */
     int wake_fd;
     _Atomic bool stop, link_stop;
+    _Atomic bool cut;      /* the link is to be made anew */
+    struct upstream facts; /* of the link; written with the GIL in shared mode, read by the world */
+    int64_t begun_ms;      /* the same */
     _Atomic uint64_t wish; /* rises with each change of whom we follow */
     _Atomic bool is_replica;
     _Atomic enum follow_state state;
@@ -57,6 +64,11 @@ static struct {
     int64_t acked_ms;
     struct follow_link link;
 } follow = {.wake_fd = -1};
+
+bool follow_is_wanted(void)
+{
+    return follow_settings.host != NULL;
+}
 
 bool follow_is_replica(void)
 {
@@ -121,7 +133,7 @@ static void set_state(enum follow_state state)
 
 static bool is_interrupted(void)
 {
-    return follow.stop || follow.wish != follow.known;
+    return follow.stop || follow.cut || follow.wish != follow.known;
 }
 
 /* ---- the handshake ---- */
@@ -171,11 +183,17 @@ static bool authenticate(void)
     return ok;
 }
 
+/* Where our clients are to go: by TLS, if links are. */
+static int64_t own_port(void)
+{
+    return tls_settings.replication && tls_settings.port ? tls_settings.port : listener_port();
+}
+
 /* What older servers do not know is no reason to give up. */
 static bool introduce(void)
 {
     char line[FOLLOW_LINE_BYTES], port[NUM_I64_MAX_CHARS];
-    int64_t shown = follow_settings.announce_port ? follow_settings.announce_port : listener_port();
+    int64_t shown = follow_settings.announce_port ? follow_settings.announce_port : own_port();
     size_t digits = num_format_i64(port, shown);
     const char *ip = follow_settings.announce_ip;
     if (!ASK(line, SLICE("REPLCONF"), SLICE("listening-port"), slice_of(port, digits))) {
@@ -201,6 +219,9 @@ static bool ask_for_stream(char line[FOLLOW_LINE_BYTES]) NO_THREAD_SAFETY_ANALYS
     }
     keyspace_unlock_shared();
     gil_sleep();
+    if (failover_hands_over()) {
+        return ASK(line, SLICE("PSYNC"), slice_cstr(id), slice_of(next, digits), SLICE("FAILOVER"));
+    }
     return ASK(line, SLICE("PSYNC"), slice_cstr(id), slice_of(next, digits));
 }
 
@@ -260,6 +281,16 @@ static bool fetch_everything(const char *line)
     return follow_receive(&follow.link, id, offset);
 }
 
+/* Tells what the other one said to our PSYNC, if a failover waits for that. */
+static void tell_failover(bool taken) NO_THREAD_SAFETY_ANALYSIS
+{
+    gil_wake();
+    if (!is_interrupted() && failover_hands_over()) {
+        failover_answered(taken);
+    }
+    gil_sleep();
+}
+
 static bool shake_hands(void)
 {
     char line[FOLLOW_LINE_BYTES];
@@ -267,6 +298,7 @@ static bool shake_hands(void)
     if (!say_ping() || !authenticate() || !introduce() || !ask_for_stream(line)) {
         return false;
     }
+    tell_failover(strncmp(line, "+CONTINUE", 9) == 0 || strncmp(line, "+FULLRESYNC ", 12) == 0);
     if (strncmp(line, "+CONTINUE", 9) == 0) {
         return go_on(line);
     }
@@ -294,6 +326,23 @@ static bool acknowledge(void)
     return follow_send(&follow.link, any_safe ? 5 : 3, words);
 }
 
+/* The server is to end, now or when its own replicas have everything. */
+static bool is_ending(void)
+{
+    unsigned flags;
+    return shutdown_requested(&flags) || shutdown_wait_left_ms() >= 0;
+}
+
+static void sleep_ms(int ms)
+{
+    struct pollfd p = {.fd = follow.wake_fd, .events = POLLIN};
+    uint64_t count;
+    if (poll(&p, 1, ms) > 0) {
+        ssize_t ignored = read(follow.wake_fd, &count, sizeof(count));
+        (void)ignored;
+    }
+}
+
 /* Applies what has come. */
 static bool apply_all(void) NO_THREAD_SAFETY_ANALYSIS
 {
@@ -316,6 +365,11 @@ static void serve_stream(void)
     for (;;) {
         int got = follow_wait(l, ACK_MS / 4);
         int64_t now_ms = replica_clock_ms();
+        while (got >= 0 && is_ending()) {
+            /* What is here stays as it is saved. */
+            sleep_ms(ACK_MS / 4);
+            got = is_interrupted() ? -1 : got;
+        }
         if (got < 0 || now_ms - follow.heard_ms > sync_settings.timeout_s * 1000) {
             return;
         }
@@ -336,23 +390,49 @@ static void serve_stream(void)
 
 /* ---- the thread ---- */
 
-/* One connection, from its beginning to its end. */
-static void run_link(void)
+/* What comes goes on where the data are. */
+static void begin_stream(int fd) NO_THREAD_SAFETY_ANALYSIS
 {
-    struct link socket = {.timeout_ms = sync_settings.timeout_s * 1000, .stop = &follow.link_stop};
-    set_state(FOLLOW_CONNECT);
-    if (!link_connect(&socket, follow.host, follow.port, link_source_address)) {
-        log_notice("Can't connect to primary %s:%d", follow.host, follow.port);
-        return;
-    }
-    follow.link.fd = socket.context->fd;
-    follow.link.begin = follow.link.end = 0;
     apply_reset();
+    gil_wake();
+    follow.facts.id = session_next_id();
+    follow.facts.fd = fd;
+    (void)socket_peer(fd, follow.facts.peer);
+    (void)socket_local(fd, follow.facts.local);
+    follow.begun_ms = replica_clock_ms();
+    keyspace_lock_shared();
+    apply_select(backlog_stream_db());
+    keyspace_unlock_shared();
+    gil_sleep();
+}
+
+void follow_talk(struct link *socket)
+{
+    follow.link.link = socket;
+    follow.link.begin = follow.link.end = 0;
+    follow.link.interrupted = is_interrupted;
+    follow.link.wake_fd = follow.wake_fd;
+    begin_stream(socket->fd);
     if (shake_hands()) {
         set_state(FOLLOW_CONNECTED);
         log_notice("Following primary %s:%d", follow.host, follow.port);
         serve_stream();
     }
+}
+
+/* One connection, from its beginning to its end. */
+static void run_link(void)
+{
+    struct link socket = {.timeout_ms = sync_settings.timeout_s * 1000, .stop = &follow.link_stop};
+    set_state(FOLLOW_CONNECT);
+    gil_wake();
+    link_prepare(&socket);
+    gil_sleep();
+    if (!link_connect(&socket, follow.host, follow.port, link_source_address)) {
+        log_notice("Can't connect to primary %s:%d", follow.host, follow.port);
+        return;
+    }
+    follow_talk(&socket);
     if (!is_interrupted()) {
         log_warning("The link to primary %s:%d has ended", follow.host, follow.port);
         set_state(FOLLOW_CONNECT);
@@ -364,7 +444,7 @@ static void run_link(void)
 static bool learn_wish(void) NO_THREAD_SAFETY_ANALYSIS
 {
     gil_wake();
-    follow.link_stop = false;
+    follow.link_stop = follow.cut = false;
     follow.known = follow.wish;
     bool follows = follow_settings.host != NULL;
     snprintf(follow.host, sizeof(follow.host), "%s", follows ? follow_settings.host : "");
@@ -373,23 +453,11 @@ static bool learn_wish(void) NO_THREAD_SAFETY_ANALYSIS
     return follows;
 }
 
-static void sleep_ms(int ms)
-{
-    struct pollfd p = {.fd = follow.wake_fd, .events = POLLIN};
-    uint64_t count;
-    if (poll(&p, 1, ms) > 0) {
-        ssize_t ignored = read(follow.wake_fd, &count, sizeof(count));
-        (void)ignored;
-    }
-}
-
 static void *run(void *argument)
 {
     (void)argument;
     thread_enter("follow");
     apply_setup();
-    follow.link.interrupted = is_interrupted;
-    follow.link.wake_fd = follow.wake_fd;
     while (!follow.stop) {
         bool follows = learn_wish();
         if (follows && !gate_is_loading()) {
@@ -515,6 +583,37 @@ bool follow_nobody(void)
     return true;
 }
 
+/* ---- CLIENT ---- */
+
+static bool look(struct upstream *facts)
+{
+    gil_assert_world();
+    if (!follow_is_connected()) {
+        return false;
+    }
+    *facts = follow.facts;
+    facts->age_s = (replica_clock_ms() - follow.begun_ms) / 1000;
+    facts->idle_s = (replica_clock_ms() - follow.heard_ms) / 1000;
+    bool taken = keyspace_visit();
+    keyspace_assert_shared();
+    facts->db = backlog_stream_db();
+    keyspace_leave(taken);
+    return true;
+}
+
+static void cut(void)
+{
+    log_notice("The link to the primary is cut by a command");
+    follow.cut = true;
+    wake();
+}
+
+void follow_setup(void)
+{
+    static const struct upstream_ops ops = {.look = look, .cut = cut};
+    upstream_set_ops(&ops);
+}
+
 /* ---- INFO ---- */
 
 static int64_t seconds_since(int64_t then_ms)
@@ -575,6 +674,9 @@ static void format_primary(const struct option *option, struct buf *out)
     }
 }
 
+/* A data set comes by a file: the other ways do not exist. */
+static const struct option_enum diskless_names[] = {{"disabled", 0}, {NULL, 0}};
+
 const struct option follow_options[] = {
     {.name = "replicaof",
      .alias = "slaveof",
@@ -601,6 +703,16 @@ const struct option follow_options[] = {
      .target = &follow_settings.serve_stale,
      .initial = "yes",
      .apply = follow_apply_option},
+    {.name = "replica-lazy-flush",
+     .alias = "slave-lazy-flush",
+     .type = OPTION_BOOL,
+     .target = &follow_settings.lazy_flush,
+     .initial = "no"},
+    {.name = "repl-diskless-load",
+     .type = OPTION_ENUM,
+     .target = &follow_settings.diskless_load,
+     .initial = "disabled",
+     .enum_names = diskless_names},
     {.name = "replica-priority",
      .alias = "slave-priority",
      .type = OPTION_INT,

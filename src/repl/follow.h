@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Boot. */
+void follow_setup(void);
 /* Boot's end, and its reverse: follows whom the configuration names. */
 void follow_start(void);
 void follow_stop(void);
@@ -25,6 +27,8 @@ void follow_stop(void);
 bool follow_set(struct slice host, int port) REQUIRES(gil);
 bool follow_nobody(void) REQUIRES(gil);
 
+/* Whether the configuration names a primary, or REPLICAOF did. The GIL is held. */
+bool follow_is_wanted(void);
 /* Whether we follow somebody; whether the link stands and the data are the primary's. Any thread.
  */
 bool follow_is_replica(void);

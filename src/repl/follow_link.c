@@ -16,7 +16,8 @@ static int wait_ready(struct follow_link *l, short events, int64_t deadline_ms)
 {
     for (;;) {
         int64_t left = deadline_ms - replica_clock_ms();
-        struct pollfd fds[2] = {{.fd = l->fd, .events = events},
+        short more = link_unsent(l->link) ? POLLOUT : 0;
+        struct pollfd fds[2] = {{.fd = l->link->fd, .events = (short)(events | more)},
                                 {.fd = l->wake_fd, .events = POLLIN}};
         if (l->interrupted()) {
             return -1;
@@ -48,8 +49,9 @@ static int64_t usual_deadline(void)
 static bool send_all(struct follow_link *l, struct slice bytes)
 {
     int64_t deadline_ms = usual_deadline();
-    while (bytes.len > 0) {
-        ssize_t sent = send(l->fd, bytes.ptr, bytes.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (bytes.len > 0 || link_unsent(l->link)) {
+        errno = EAGAIN;
+        ssize_t sent = bytes.len > 0 ? link_send(l->link, bytes.ptr, bytes.len) : -1;
         if (sent > 0) {
             bytes = slice_of(bytes.ptr + sent, bytes.len - (size_t)sent);
         } else if (sent < 0 && errno == EAGAIN) {
@@ -66,22 +68,23 @@ static bool send_all(struct follow_link *l, struct slice bytes)
 bool follow_send(struct follow_link *l, int argc, const struct slice *argv)
 {
     struct buf out = {0};
-    buf_printf(&out, "*%d\r\n", argc);
-    for (int i = 0; i < argc; i++) {
-        buf_printf(&out, "$%zu\r\n", argv[i].len);
-        buf_append_slice(&out, argv[i]);
-        buf_append_cstr(&out, "\r\n");
-    }
+    link_format(&out, argc, argv);
     bool ok = send_all(l, buf_slice(&out));
     buf_deinit(&out);
     return ok;
+}
+
+void follow_send_newline(struct follow_link *l)
+{
+    ssize_t ignored = link_send(l->link, "\n", 1);
+    (void)ignored;
 }
 
 int follow_wait(struct follow_link *l, int ms)
 {
     int64_t deadline_ms = replica_clock_ms() + ms;
     while (l->begin == l->end) {
-        ssize_t got = recv(l->fd, l->bytes, sizeof(l->bytes), MSG_DONTWAIT);
+        ssize_t got = link_receive(l->link, l->bytes, sizeof(l->bytes));
         if (got > 0) {
             l->begin = 0;
             l->end = (size_t)got;

@@ -20,7 +20,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,7 +36,7 @@ static struct {
     size_t tail_len;
     char id[REPL_ID_LEN + 1];
     uint64_t offset;
-    int link_fd;
+    struct follow_link *link;
     _Atomic uint64_t got, total;
     _Atomic bool runs;
     _Atomic int64_t io_ms;
@@ -144,6 +143,7 @@ static bool parse_head(const char *line)
 
 static void empty_everything(void)
 {
+    aof_data_replaced();
     keyspace_lock_exclusive();
     if (propagate_on) { /* the AOF */
         propagate_command(db_at(0), 1, &(struct slice){"FLUSHALL", 8});
@@ -151,7 +151,7 @@ static void empty_everything(void)
     }
     function_store_flush();
     for (int i = 0; i < db_count(); i++) {
-        db_flush(db_at(i), true);
+        db_flush(db_at(i), follow_settings.lazy_flush);
     }
     tracking_flushed();
     keyspace_unlock_exclusive();
@@ -197,8 +197,7 @@ static const struct load_source source = {
 static void on_progress(unsigned percent)
 {
     (void)percent;
-    ssize_t ignored = send(receiving.link_fd, "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-    (void)ignored;
+    follow_send_newline(receiving.link);
 }
 
 static void on_ended(bool fine)
@@ -214,11 +213,11 @@ static bool replace_data(struct follow_link *l) NO_THREAD_SAFETY_ANALYSIS
     bool fine = false;
     gil_wake();
     if (!l->interrupted()) {
-        receiving.link_fd = l->fd;
+        receiving.link = l;
         fine = load_again(&source, &listener) == LOAD_FINE;
     }
     if (fine && propagate_on) {
-        /* Its files begin anew, with what was loaded past it. */
+        /* Its files begin anew, with what was loaded past it; if not now, then by the cron. */
         gil_stop_world();
         aof_begin_anew();
         gil_resume_world();

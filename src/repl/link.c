@@ -1,12 +1,16 @@
-/* See link.h. hiredis makes the socket and knows the protocol; waiting is done here. */
+/* See link.h. hiredis makes the socket and reads replies; bytes and waiting are ours, so that TLS
+ * is the one that clients have (net/tls.h). */
 #include "repl/link.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "net/tls.h"
+#include "net/tls_settings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +18,7 @@
 
 /* Between two looks at link->stop. */
 #define SLICE_MS 100
+#define READ_BYTES 16384
 
 char *link_source_address;
 
@@ -32,7 +37,7 @@ static int64_t deadline_of(const struct link *l)
 /* Waits until the socket is ready; false at the deadline or when the end is wanted. */
 static bool wait_ready(const struct link *l, short events, int64_t deadline_ms)
 {
-    struct pollfd p = {.fd = l->context->fd, .events = events};
+    struct pollfd p = {.fd = l->fd, .events = events};
     for (;;) {
         int64_t left = deadline_ms - now_ms();
         if (left <= 0 || (l->stop && *l->stop)) {
@@ -48,20 +53,83 @@ static bool wait_ready(const struct link *l, short events, int64_t deadline_ms)
     }
 }
 
+/* ---- bytes ---- */
+
+ssize_t link_receive(struct link *l, char *bytes, size_t room)
+{
+    enum tls_status status;
+    if (!l->tls) {
+        return recv(l->fd, bytes, room, MSG_DONTWAIT);
+    }
+    (void)link_unsent(l); /* what the protocol has to answer goes first */
+    size_t got = tls_receive(l->tls, bytes, room, &status);
+    if (got > 0 || status == TLS_ENDED) {
+        return (ssize_t)got;
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+ssize_t link_send(struct link *l, const char *bytes, size_t len)
+{
+    if (!l->tls) {
+        return send(l->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    struct iovec vector = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
+    if (link_unsent(l)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return tls_send(l->tls, &vector, 1);
+}
+
+bool link_unsent(struct link *l)
+{
+    return l->tls && tls_unsent(l->tls) && tls_flush(l->tls) == TLS_WAITS;
+}
+
+/* ---- connecting ---- */
+
 static bool is_connected(const struct link *l)
 {
     int error = 0;
     socklen_t len = sizeof(error);
-    return getsockopt(l->context->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
+    return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
+}
+
+void link_prepare(struct link *l)
+{
+    if (tls_settings.replication) {
+        l->tls = tls_create_link();
+        l->broken = !l->tls;
+    }
+}
+
+static bool greet(struct link *l, int64_t deadline_ms)
+{
+    char why[TLS_WHY_MAX];
+    enum tls_status status;
+    tls_attach(l->tls, l->fd);
+    while ((status = tls_greet(l->tls, why)) == TLS_WAITS) {
+        if (!wait_ready(l, link_unsent(l) ? POLLIN | POLLOUT : POLLIN, deadline_ms)) {
+            return false;
+        }
+    }
+    if (status == TLS_ENDED) {
+        log_warning("TLS to another server: %s", why);
+    }
+    return status == TLS_DONE;
 }
 
 bool link_connect(struct link *l, const char *host, int port, const char *source)
 {
     l->end_ms = l->total_ms > 0 ? now_ms() + l->total_ms : 0;
+    int64_t deadline_ms = deadline_of(l);
     l->context = source && source[0] ? redisConnectBindNonBlock(host, port, source)
                                      : redisConnectNonBlock(host, port);
-    if (l->context && !l->context->err && wait_ready(l, POLLOUT, deadline_of(l)) &&
-        is_connected(l)) {
+    l->fd = l->context ? l->context->fd : -1;
+    if (l->context && !l->context->err && wait_ready(l, POLLOUT, deadline_ms) && is_connected(l) &&
+        !l->broken && (!l->tls || greet(l, deadline_ms))) {
         return true;
     }
     link_close(l);
@@ -70,35 +138,45 @@ bool link_connect(struct link *l, const char *host, int port, const char *source
 
 void link_close(struct link *l)
 {
+    tls_destroy(&l->tls);
     if (l->context) {
         redisFree(l->context);
         l->context = NULL;
     }
+    buf_deinit(&l->out);
 }
 
-bool link_add(struct link *l, int argc, const struct slice *argv)
+/* ---- requests and replies ---- */
+
+void link_format(struct buf *out, int argc, const struct slice *argv)
 {
-    const char **words = mem_alloc((size_t)argc * sizeof(*words));
-    size_t *lengths = mem_alloc((size_t)argc * sizeof(*lengths));
+    buf_printf(out, "*%d\r\n", argc);
     for (int i = 0; i < argc; i++) {
-        words[i] = argv[i].ptr;
-        lengths[i] = argv[i].len;
+        buf_printf(out, "$%zu\r\n", argv[i].len);
+        buf_append_slice(out, argv[i]);
+        buf_append_cstr(out, "\r\n");
     }
-    bool ok = redisAppendCommandArgv(l->context, argc, words, lengths) == REDIS_OK;
-    mem_free(lengths);
-    mem_free(words);
-    return ok;
+}
+
+void link_add(struct link *l, int argc, const struct slice *argv)
+{
+    link_format(&l->out, argc, argv);
 }
 
 bool link_flush(struct link *l)
 {
-    int done = 0;
-    while (!done) {
-        if (!wait_ready(l, POLLOUT, deadline_of(l)) ||
-            redisBufferWrite(l->context, &done) != REDIS_OK) {
+    size_t sent = 0;
+    while (sent < l->out.len || link_unsent(l)) {
+        if (!wait_ready(l, POLLOUT, deadline_of(l))) {
             return false;
         }
+        ssize_t got = sent < l->out.len ? link_send(l, l->out.data + sent, l->out.len - sent) : 0;
+        if (got < 0 && errno != EAGAIN && errno != EINTR) {
+            return false;
+        }
+        sent += got > 0 ? (size_t)got : 0;
     }
+    buf_deinit(&l->out);
     return true;
 }
 
@@ -113,12 +191,26 @@ static enum link_reply judge(const redisReply *reply, char text[LINK_TEXT_BYTES]
     return LINK_ERROR;
 }
 
+/* Reads what there is into hiredis's reader; false: broken, or the time is over. */
+static bool read_some(struct link *l, int64_t deadline_ms)
+{
+    char bytes[READ_BYTES];
+    ssize_t got;
+    while ((got = link_receive(l, bytes, sizeof(bytes))) < 0) {
+        short events = link_unsent(l) ? POLLIN | POLLOUT : POLLIN;
+        if ((errno != EAGAIN && errno != EINTR) || !wait_ready(l, events, deadline_ms)) {
+            return false;
+        }
+    }
+    return got > 0 && redisReaderFeed(l->context->reader, bytes, (size_t)got) == REDIS_OK;
+}
+
 enum link_reply link_read(struct link *l, char text[LINK_TEXT_BYTES])
 {
     void *reply = NULL;
     int64_t deadline_ms = deadline_of(l);
     for (;;) {
-        if (redisGetReplyFromReader(l->context, &reply) != REDIS_OK) {
+        if (redisReaderGetReply(l->context->reader, &reply) != REDIS_OK) {
             return LINK_BROKEN;
         }
         if (reply) {
@@ -126,7 +218,7 @@ enum link_reply link_read(struct link *l, char text[LINK_TEXT_BYTES])
             freeReplyObject(reply);
             return result;
         }
-        if (!wait_ready(l, POLLIN, deadline_ms) || redisBufferRead(l->context) != REDIS_OK) {
+        if (!read_some(l, deadline_ms)) {
             return LINK_BROKEN;
         }
     }

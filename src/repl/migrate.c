@@ -207,22 +207,25 @@ static bool greet(struct job *j, struct link *l)
     struct slice auth2[] = {SLICE("AUTH"), buf_slice(&j->user), buf_slice(&j->password)};
     struct slice select[] = {SLICE("SELECT"),
                              slice_of(number, num_format_i64(number, j->target_db))};
-    bool ok = true;
-    if (j->authenticates) {
-        ok = j->has_user ? link_add(l, 3, auth2) : link_add(l, 2, auth);
+    if (j->authenticates && j->has_user) {
+        link_add(l, 3, auth2);
+    } else if (j->authenticates) {
+        link_add(l, 2, auth);
     }
-    if (!ok || !link_add(l, 2, select) || !link_flush(l)) {
+    link_add(l, 2, select);
+    if (!link_flush(l)) {
         return fail_io(j, "writing");
     }
     bool fine = !j->authenticates || expect_fine(j, l);
     return fine && expect_fine(j, l);
 }
 
-static bool add_item(const struct job *j, struct link *l, const struct item *item, int64_t now_ms)
+static void add_item(const struct job *j, struct link *l, const struct item *item, int64_t now_ms)
 {
     if (item->state == ITEM_TO_DELETE) {
         struct slice words[] = {SLICE("DEL"), buf_slice(&item->key)};
-        return link_add(l, 2, words);
+        link_add(l, 2, words);
+        return;
     }
     char number[NUM_I64_MAX_CHARS];
     int64_t ttl_ms = 0;
@@ -233,7 +236,7 @@ static bool add_item(const struct job *j, struct link *l, const struct item *ite
     struct slice words[] = {SLICE("RESTORE"), buf_slice(&item->key),
                             slice_of(number, num_format_i64(number, ttl_ms)),
                             buf_slice(&item->payload), SLICE("REPLACE")};
-    return link_add(l, j->replace || item->was_sent ? 5 : 4, words);
+    link_add(l, j->replace || item->was_sent ? 5 : 4, words);
 }
 
 static bool is_open(const struct item *item)
@@ -248,8 +251,8 @@ static bool exchange(struct job *j, struct link *l)
     char text[LINK_TEXT_BYTES];
     int64_t now_ms = clock_wall_ms();
     for (int i = 0; i < j->item_count; i++) {
-        if (is_open(&j->items[i]) && !add_item(j, l, &j->items[i], now_ms)) {
-            return fail_io(j, "writing");
+        if (is_open(&j->items[i])) {
+            add_item(j, l, &j->items[i], now_ms);
         }
     }
     if (!link_flush(l)) {
@@ -295,10 +298,8 @@ static bool settle(struct job *j) EXCLUDES(keyspace_lock)
     return again;
 }
 
-/* `total_ms`: all that is done with it; 0: no bound but that of each step. */
-static void open_link(struct job *j, struct link *l, int64_t total_ms)
+static void open_link(struct job *j, struct link *l)
 {
-    *l = (struct link){.timeout_ms = j->timeout_ms, .total_ms = total_ms, .stop = &pool.stop};
     buf_append_char(&j->host, '\0');
     buf_append_char(&j->source, '\0');
     if (!link_connect(l, j->host.data, j->port, j->source.data)) {
@@ -309,10 +310,11 @@ static void open_link(struct job *j, struct link *l, int64_t total_ms)
 /* Awake: has the GIL in shared mode, but not while it waits for the network. */
 static void work(struct job *j) NO_THREAD_SAFETY_ANALYSIS
 {
-    struct link l;
+    struct link l = {.timeout_ms = j->timeout_ms, .stop = &pool.stop};
     bool again = true;
+    link_prepare(&l);
     gil_sleep();
-    open_link(j, &l, 0);
+    open_link(j, &l);
     bool ok = l.context && greet(j, &l);
     gil_wake();
     for (int round = 0; ok && again && round < ROUNDS_MAX; round++) {
@@ -510,13 +512,16 @@ static bool is_address(const struct buf *host)
 static void run_here(struct call *c, struct job *j) REQUIRES(keyspace_lock);
 static void run_here(struct call *c, struct job *j)
 {
-    struct link l;
+    struct link l = {.timeout_ms = j->timeout_ms,
+                     .total_ms = j->timeout_ms < HELD_MAX_MS ? j->timeout_ms : HELD_MAX_MS,
+                     .stop = &pool.stop};
     if (!is_address(&j->host)) {
         reply_error(c->reply, "ERR MIGRATE within a transaction or a script needs an IP address: a "
                               "name would be looked up while everybody waits");
         return;
     }
-    open_link(j, &l, j->timeout_ms < HELD_MAX_MS ? j->timeout_ms : HELD_MAX_MS);
+    link_prepare(&l);
+    open_link(j, &l);
     if (l.context && greet(j, &l)) {
         exchange(j, &l);
     }

@@ -7,6 +7,7 @@
 #include "engine/commit.h"
 #include "net/client.h"
 #include "repl/backlog.h"
+#include "repl/failover.h"
 #include "repl/follow.h"
 #include "repl/repl.h"
 #include "repl/replica.h"
@@ -176,6 +177,10 @@ static struct replica *come(struct call *c)
         reply_error(c->reply, "ERR only connections can be replicas");
         return NULL;
     }
+    if (failover_is_running()) {
+        reply_error(c->reply, "NOMASTERLINK Can't SYNC while failing over");
+        return NULL;
+    }
     if (follow_is_replica() && !follow_is_connected()) {
         reply_error(c->reply, "NOMASTERLINK Can't SYNC while not connected with my master");
         return NULL;
@@ -184,12 +189,35 @@ static struct replica *come(struct call *c)
     return atomic_load(&r->state) == REPLICA_GREETING ? r : NULL;
 }
 
+/* PSYNC id offset FAILOVER: our primary wants us to be it. False: the error is replied. */
+static bool take_over(struct call *c)
+{
+    gil_assert_world();
+    log_warning("Asked to take over history %.*s", (int)(c->argv[1].len < 64 ? c->argv[1].len : 64),
+                c->argv[1].ptr);
+    if (!follow_is_replica()) {
+        reply_error(c->reply, "ERR PSYNC FAILOVER can't be sent to a master.");
+        return false;
+    }
+    keyspace_lock_shared();
+    bool ours = slice_equal_nocase(c->argv[1], backlog_id());
+    keyspace_unlock_shared();
+    if (!ours) {
+        reply_error(c->reply, "ERR PSYNC FAILOVER replid must match my replid.");
+        return false;
+    }
+    follow_nobody();
+    return true;
+}
+
 WORLD_COMMAND(psync_command)
 {
-    if (c->argc > 3) {
-        reply_error(c->reply, call_arg_is(c, 3, "failover")
-                                  ? "ERR PSYNC FAILOVER is not available: there is no FAILOVER yet"
-                                  : "ERR syntax error");
+    if (c->argc > 4 || (c->argc == 4 && !call_arg_is(c, 3, "failover"))) {
+        reply_syntax_error(c->reply);
+        return;
+    }
+    struct client *client = client_of(c->session);
+    if (client && (client->flags & CLIENT_FED || (c->argc == 4 && !take_over(c)))) {
         return;
     }
     struct replica *r = come(c);
@@ -217,17 +245,45 @@ WORLD_COMMAND(sync_command)
 
 /* ---- REPLICAOF ---- */
 
+/* REPLICAOF REMOVE host port: with one primary that is as NO ONE. */
+static void remove_primary(struct call *c) REQUIRES(gil);
+static void remove_primary(struct call *c)
+{
+    int64_t port;
+    if (!call_arg_is(c, 1, "remove")) {
+        reply_syntax_error(c->reply);
+    } else if (!num_parse_i64(c->argv[3], &port) || !follow_is_wanted() || port != follow_port() ||
+               !slice_equal(c->argv[2], slice_cstr(follow_host()))) {
+        reply_error(c->reply, "ERR Master not found");
+    } else {
+        follow_nobody();
+        reply_ok(c->reply);
+    }
+}
+
 WORLD_COMMAND(replicaof_command)
 {
     int64_t port;
     gil_assert_world();
-    if (call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one")) {
+    if (failover_is_running()) {
+        reply_error(c->reply, "ERR REPLICAOF not allowed while failing over.");
+        return;
+    }
+    if (c->argc > 4) {
+        reply_syntax_error(c->reply);
+        return;
+    }
+    if (c->argc == 3 && call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one")) {
         follow_nobody();
         reply_ok(c->reply);
         return;
     }
     if (client_of(c->session) && client_of(c->session)->flags & CLIENT_FED) {
         reply_error(c->reply, "ERR Command is not valid when client is a replica.");
+        return;
+    }
+    if (c->argc == 4) {
+        remove_primary(c);
         return;
     }
     if (!num_parse_i64(c->argv[2], &port) || port < 0 || port > 65535) {
@@ -243,6 +299,59 @@ WORLD_COMMAND(replicaof_command)
         reply_ok(c->reply);
     } else {
         reply_status(c->reply, "OK Already connected to specified master");
+    }
+}
+
+/* ---- FAILOVER ---- */
+
+/* Reads the arguments; false with the error replied. */
+static bool parse_failover(struct call *c, struct failover_wish *wish, bool *abort)
+{
+    for (int i = 1; i < c->argc; i++) {
+        if (i + 1 < c->argc && call_arg_is(c, i, "timeout") && !wish->timeout_ms) {
+            if (!call_arg_i64(c, ++i, &wish->timeout_ms)) {
+                return false;
+            }
+            if (wish->timeout_ms <= 0) {
+                reply_error(c->reply, "ERR FAILOVER timeout must be greater than 0");
+                return false;
+            }
+        } else if (call_arg_is(c, i, "abort") && !*abort) {
+            *abort = true;
+        } else if (i + 2 < c->argc && call_arg_is(c, i, "to") && !wish->host.ptr) {
+            if (!call_arg_i64(c, i + 2, &wish->port)) {
+                return false;
+            }
+            wish->host = c->argv[i + 1];
+            i += 2;
+        } else if (call_arg_is(c, i, "force") && !wish->force) {
+            wish->force = true;
+        } else {
+            reply_syntax_error(c->reply);
+            return false;
+        }
+    }
+    return true;
+}
+
+WORLD_COMMAND(failover_command)
+{
+    struct failover_wish wish = {0};
+    bool abort = false;
+    gil_assert_world();
+    if (!parse_failover(c, &wish, &abort)) {
+        return;
+    }
+    const char *error = NULL;
+    if (abort && (c->argc > 2 || !failover_abort("Failover manually aborted"))) {
+        error = c->argc > 2 ? "ERR syntax error" : "ERR No failover in progress.";
+    } else if (!abort) {
+        error = failover_begin(&wish);
+    }
+    if (error) {
+        reply_error(c->reply, error);
+    } else {
+        reply_ok(c->reply);
     }
 }
 
@@ -368,6 +477,15 @@ static void wait_command(struct call *c)
 }
 
 const struct command_row repl_commands[] = {
+    {.name = "failover",
+     .run = failover_command,
+     .arity = -1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE | CMD_WORLD,
+     .group = "server",
+     .since = "6.2.0",
+     .summary = "Hands the role of the primary to a replica, without a write lost.",
+     .complexity = "O(1)",
+     .args = "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]"},
     {.name = "psync",
      .run = psync_command,
      .arity = -3,
@@ -387,22 +505,22 @@ const struct command_row repl_commands[] = {
      .complexity = "O(1)"},
     {.name = "replicaof",
      .run = replicaof_command,
-     .arity = 3,
+     .arity = -3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE | CMD_WORLD,
      .group = "server",
      .since = "5.0.0",
      .summary = "Has the server follow another one, or be a primary.",
      .complexity = "O(1)",
-     .args = "<host port|NO ONE>"},
+     .args = "<host port|NO ONE|REMOVE host port>"},
     {.name = "slaveof",
      .run = replicaof_command,
-     .arity = 3,
+     .arity = -3,
      .flags = CMD_NO_ASYNC_LOADING | CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE | CMD_WORLD,
      .group = "server",
      .since = "1.0.0",
      .summary = "An older name of REPLICAOF.",
      .complexity = "O(1)",
-     .args = "<host port|NO ONE>",
+     .args = "<host port|NO ONE|REMOVE host port>",
      .deprecated_since = "5.0.0",
      .replaced_by = "`REPLICAOF`"},
     {.name = "role",

@@ -3,7 +3,10 @@
 
 #include "engine/info.h"
 #include "repl/backlog.h"
+#include "repl/departure.h"
+#include "repl/failover.h"
 #include "repl/follow.h"
+#include "repl/identity.h"
 #include "repl/replica.h"
 #include "repl/sync.h"
 
@@ -45,12 +48,13 @@ static void write_info(struct buf *out)
     int64_t second_end = backlog_second_end();
     bool on = backlog_is_on();
     buf_printf(out,
-               "master_failover_state:no-failover\r\nmaster_replid:%s\r\nmaster_replid2:%s\r\n"
+               "master_failover_state:%s\r\nmaster_replid:%s\r\nmaster_replid2:%s\r\n"
                "master_repl_offset:%" PRIu64 "\r\nsecond_repl_offset:%" PRId64 "\r\n"
                "repl_backlog_active:%d\r\nrepl_backlog_size:%" PRId64 "\r\n"
                "repl_backlog_first_byte_offset:%" PRIu64 "\r\nrepl_backlog_histlen:%" PRIu64 "\r\n",
-               backlog_id(), backlog_second_id(), offset, second_end < 0 ? -1 : second_end + 1, on,
-               backlog_size_bytes, on ? offset - kept + 1 : 0, kept);
+               failover_word(), backlog_id(), backlog_second_id(), offset,
+               second_end < 0 ? -1 : second_end + 1, on, backlog_size_bytes,
+               on ? offset - kept + 1 : 0, kept);
     keyspace_leave(taken);
 }
 
@@ -77,6 +81,10 @@ const struct option repl_options[] = {
      .target = &sync_settings.diskless,
      .initial = "yes",
      .apply = sync_apply},
+    {.name = "repl-disable-tcp-nodelay",
+     .type = OPTION_BOOL,
+     .target = &sync_settings.disable_nodelay,
+     .initial = "no"},
     {.name = "repl-diskless-sync-delay",
      .type = OPTION_INT,
      .target = &sync_settings.diskless_delay_s,
@@ -130,6 +138,9 @@ const struct option repl_options[] = {
 void repl_setup(void)
 {
     backlog_setup();
+    identity_setup();
+    follow_setup();
+    departure_setup();
     info_register(&info);
 }
 

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "net/socket.h"
 #include "repl/backlog.h"
 #include "repl/sync.h"
 
@@ -220,6 +221,7 @@ static void enter_list(struct replica *r, enum replica_state state)
     list.last = &r->next;
     list.count++;
     lock_release(&list.lock);
+    socket_set_delay(r->feed.client->fd, sync_settings.disable_nodelay);
     feed_start(&r->feed);
     sync_wake();
 }

@@ -47,6 +47,11 @@ struct replica {
     size_t text_sent;
     struct chain_reader transferred, stream;
     struct transfer *transfer; /* that it takes part in, a reference */
+    /* The sync thread's: the same as a name only, and since when it takes nothing of what is there
+     * (0: it does), at which place. */
+    const struct transfer *joined;
+    int64_t stalled_ms;
+    uint64_t stalled_at;
     const char *vector_source; /* of the vectors shown last: for the client's thread */
     /* Anybody. */
     _Atomic uint64_t sent_offset; /* of the stream */

@@ -6,6 +6,8 @@
 #include "engine/gate.h"
 #include "engine/gil.h"
 #include "repl/backlog.h"
+#include "repl/departure.h"
+#include "repl/failover.h"
 #include "repl/follow.h"
 #include "repl/replica.h"
 #include "repl/transfer.h"
@@ -88,6 +90,8 @@ static void join(struct replica *r, void *context)
         return;
     }
     r->transfer = transfer_join(b->transfer, &r->transferred);
+    r->joined = b->transfer;
+    r->stalled_ms = 0;
     backlog_begin_reader(&r->stream);
     atomic_store(&r->sent_offset, r->stream.position);
     if (!r->is_old) {
@@ -149,7 +153,8 @@ static void find_slowest(struct replica *r, void *context)
     struct slowest *s = context;
     /* Acquire: r->transfer was set before the state. A replica that is done with the transfer
      * has another state, and its thread clears the pointer. */
-    if (atomic_load_explicit(&r->state, memory_order_acquire) == REPLICA_SYNCING) {
+    if (atomic_load_explicit(&r->state, memory_order_acquire) == REPLICA_SYNCING &&
+        r->joined == s->transfer) {
         uint64_t got = atomic_load_explicit(&r->got_bytes, memory_order_relaxed);
         s->count++;
         s->bytes = got < s->bytes ? got : s->bytes;
@@ -181,16 +186,33 @@ static int step_transfer(void)
 
 /* ---- what time brings ---- */
 
+/* For how long it has taken nothing of a transfer's bytes that were there to be taken. While the
+ * child is slow that is not the replica's fault. */
+static int64_t stalled_for_ms(struct replica *r, int64_t now_ms)
+{
+    uint64_t got = atomic_load(&r->got_bytes);
+    bool over = r->joined != sync_state.transfer; /* all its bytes are there */
+    if ((!over && got >= transfer_bytes(sync_state.transfer)) || r->stalled_ms == 0 ||
+        r->stalled_at != got) {
+        r->stalled_ms = now_ms;
+        r->stalled_at = got;
+    }
+    return now_ms - r->stalled_ms;
+}
+
 static void look_at_replica(struct replica *r, void *context)
 {
     int64_t now_ms = *(int64_t *)context;
-    enum replica_state state = atomic_load(&r->state);
+    enum replica_state state = atomic_load_explicit(&r->state, memory_order_acquire);
     int64_t silent_ms = now_ms - atomic_load(&r->heard_ms);
     if (state == REPLICA_WAIT_START || state == REPLICA_SYNCING) {
         atomic_store(&r->newline_due, true);
     }
-    bool tells = (state == REPLICA_ONLINE && !r->is_old && !r->rdb_only) ||
-                 (state == REPLICA_SYNCING && atomic_load(&r->got_bytes) > 0);
+    bool tells = state == REPLICA_ONLINE && !r->is_old && !r->rdb_only;
+    if (state == REPLICA_SYNCING) {
+        tells = true;
+        silent_ms = stalled_for_ms(r, now_ms);
+    }
     if (tells && silent_ms > sync_settings.timeout_s * 1000 && !atomic_load(&r->doomed)) {
         log_warning("Replica %s:%" PRId64 " is silent for more than repl-timeout: disconnecting",
                     r->ip, r->port);
@@ -261,6 +283,8 @@ static void tick(void)
 {
     int64_t now_ms = replica_clock_ms();
     judge_writes();
+    departure_tick();
+    failover_tick();
     if (!sync_state.transfer) {
         consider_transfer(now_ms);
     }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct sync_settings {
-    bool diskless;
+    bool diskless, disable_nodelay;
     int64_t diskless_delay_s, diskless_max_replicas;
     int64_t ping_period_s, timeout_s, backlog_ttl_s;
     int64_t min_replicas, min_replicas_max_lag_s;
