@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import rows_instructions  # noqa: E402
 import rows_load  # noqa: E402
+import rows_replica  # noqa: E402
 import rows_state  # noqa: E402
 import rows_types  # noqa: E402
 from load import Generator  # noqa: E402
@@ -29,6 +30,7 @@ ROWS = {
     9: rows_load.row_9, 14: rows_load.row_14, 6: rows_load.row_6, 7: rows_load.row_7,
     8: rows_state.row_8, 10: rows_state.row_10, 11: rows_state.row_11, 12: rows_state.row_12,
     13: rows_state.row_13, 15: rows_types.row_15, 16: rows_types.row_16,
+    17: rows_replica.row_17,
     5: rows_instructions.row_5,
 }
 SHARING = (1, 2, 3, 4, 9, 14)
