@@ -3,6 +3,7 @@
 server        a server shared by all tests of one thread count; empty and as configured at the
               start of each test; the test fails when the server died or reported an error
 make_server   private servers with options of the test's own
+make_oracle   the same of Debian's redis-server
 connect       clients of `server`
 client        one RESP2 client of `server`
 oracle        Debian's redis-server, shared, empty at the start of each test
@@ -174,6 +175,26 @@ def make_server(threads):
         server.remove()
     if any(problems):
         pytest.fail("the server: " + "\n".join(filter(None, problems)), pytrace=False)
+
+
+@pytest.fixture
+def make_oracle():
+    """make_oracle(options={...}): a private redis-server, started, that may leave its data behind."""
+    servers = []
+
+    def make(options=None, start=True):
+        server = Server(ORACLE, 1, options)
+        server.expected_files |= {"dump.rdb", "appendonlydir"}
+        servers.append(server)
+        return server.start() if start else server
+
+    yield make
+    problems = []
+    for server in servers:
+        server.stop()
+        problems.append(server.problems())
+        server.remove()
+    assert not any(problems), problems
 
 
 @pytest.fixture

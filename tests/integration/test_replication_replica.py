@@ -6,28 +6,14 @@ from lib.bounds import eventually
 from lib.replication import Load, check_equal, in_step, replication
 from lib.resp import Error
 from lib.seeds import generator
-from lib.server import ORACLE, Server
 
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
 
 
 @pytest.fixture
-def redis():
+def redis(make_oracle):
     """redis(options): a redis-server."""
-    servers = []
-
-    def make(**options):
-        server = Server(ORACLE, 1, dict({"save": ""}, **options))
-        server.expected_files.add("dump.rdb")
-        servers.append(server)
-        return server.start()
-    yield make
-    for server in servers:
-        server.stop()
-    problems = [server.problems() for server in servers]
-    for server in servers:
-        server.remove()
-    assert not any(problems), problems
+    return lambda **options: make_oracle(options)
 
 
 def follow(replica, primary):
@@ -247,3 +233,26 @@ def test_log_of_a_replica(make_server):
         assert r.call("GET", "old") is None and r.call("GET", "a") == b"1"
         r.ok("SELECT", 2)
         assert r.call("GET", "b") == b"2"
+
+
+def test_link_as_a_client(make_server):
+    """CLIENT LIST shows the link to the primary, CLIENT KILL cuts it; it is made anew."""
+    primary, replica = make_server(dict(NOW, **{"repl-backlog-size": "64mb"})), make_server()
+    with replica.connect() as r:
+        assert r.call("CLIENT", "KILL", "TYPE", "master") == 0
+        assert r.call("CLIENT", "LIST", "TYPE", "master") == b""
+        follow(replica, primary)
+        eventually(lambda: is_up(replica), "link", 30)
+        for n, words in enumerate((["TYPE", "master"], ["ADDR", "127.0.0.1:%d" % primary.port], ["ID"])):
+            line = eventually(lambda: r.call("CLIENT", "LIST", "TYPE", "master"), "line", 30)
+            assert b" addr=127.0.0.1:%d " % primary.port in line and b" flags=M " in line
+            assert line in r.call("CLIENT", "LIST")
+            identity = line.split()[0][3:]
+            assert r.call("CLIENT", "LIST", "ID", identity) == line
+            assert r.call("CLIENT", "KILL", *(words + [identity] if words == ["ID"] else words)) == 1
+            eventually(lambda n=n: primary.info("stats")["sync_partial_ok"] == str(n + 1), "anew", 30)
+            eventually(lambda: is_up(replica), "link", 30)
+        assert r.call("REPLICAOF", "REMOVE", "127.0.0.1", 1) == b"ERR Master not found"
+        assert isinstance(r.call("REPLICAOF", "REMOVED", "127.0.0.1", primary.port), Error)
+        r.ok("REPLICAOF", "REMOVE", "127.0.0.1", primary.port)
+        assert replication(replica)["role"] == "master"

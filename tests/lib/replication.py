@@ -17,8 +17,19 @@ GENERAL = grammar.STRINGS + grammar.GENERIC + grammar.HASHES + grammar.LISTS + g
     grammar.GEO + grammar.BITMAPS + grammar.HYPERLOGLOGS
 
 
+# What they do hangs on chance, time, or what was there: effects are told, not the script.
+SCRIPTS = [
+    "redis.pcall('INCRBY', KEYS[1], ARGV[1]) redis.pcall('RPUSH', KEYS[2], ARGV[1], ARGV[2]) "
+    "return redis.pcall('SPOP', KEYS[3])",
+    "redis.pcall('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) redis.pcall('SADD', KEYS[2], ARGV[1]) "
+    "redis.pcall('HINCRBYFLOAT', KEYS[3], 'f', '0.5') return redis.pcall('PTTL', KEYS[1])",
+    "local t = redis.call('TIME') redis.pcall('ZADD', KEYS[1], t[2], ARGV[1]) "
+    "redis.pcall('XADD', KEYS[2], '*', 'at', t[1]) return redis.pcall('PEXPIRE', KEYS[3], ARGV[2])",
+]
+
+
 def program(random, length):
-    """Commands over every type, some of them in transactions, some with short expiries."""
+    """Commands over every type, some of them in transactions or scripts, some with short expiries."""
     kinds = [grammar.Grammar(random, grammar.templates(GENERAL), True),
              ZsetGrammar(random, grammar.templates(ZSETS)),
              StreamGrammar(random, grammar.templates(STREAMS))]
@@ -33,6 +44,10 @@ def program(random, length):
         elif chance < 0.10:
             inner = [random.choice(kinds[:2]).command() for _ in range(random.randrange(1, 5))]
             commands += [["MULTI"]] + [c for c in inner if usable(c)] + [["EXEC"]]
+        elif chance < 0.13:
+            keys = ["k%d" % random.randrange(6) for _ in range(3)]
+            commands.append(["EVAL", random.choice(SCRIPTS), len(keys)] + keys +
+                            [random.randrange(100), random.randrange(1, 500)])
         else:
             command = random.choice(kinds).command()
             if usable(command):
@@ -95,8 +110,8 @@ def everything(server):
             for key in c.call("KEYS", "*"):
                 try:
                     found[db, key] = content(c, key), c.call("PEXPIRETIME", key)
-                except AssertionError:
-                    pass  # it has expired meanwhile
+                except (AssertionError, KeyError, TypeError, ValueError):
+                    pass  # it has expired between two questions
     return found
 
 
