@@ -41,6 +41,8 @@
 #define RETRY_MS 1000
 #define ACK_MS 1000
 #define HOST_MAX 256
+/* Where a history may stand: no stream ever comes from there to the end of the numbers. */
+#define OFFSET_MAX (UINT64_C(1) << 62)
 
 struct follow_settings follow_settings;
 
@@ -249,8 +251,8 @@ static bool go_on(const char *line) NO_THREAD_SAFETY_ANALYSIS
     gil_wake();
     if (!is_interrupted()) {
         keyspace_lock_exclusive();
-        fine = true;
-        if (id.len == REPL_ID_LEN && !slice_equal(id, slice_cstr(backlog_id()))) {
+        fine = backlog_is_on(); /* else there was nothing to go on with */
+        if (fine && id.len == REPL_ID_LEN && !slice_equal(id, slice_cstr(backlog_id()))) {
             backlog_rename(id);
             dismiss_replicas();
         }
@@ -258,7 +260,8 @@ static bool go_on(const char *line) NO_THREAD_SAFETY_ANALYSIS
         keyspace_unlock_exclusive();
     }
     gil_sleep();
-    log_notice("The primary goes on where the link was cut");
+    log_notice(fine ? "The primary goes on where the link was cut"
+                    : "The primary goes on with what nobody began");
     return fine;
 }
 
@@ -269,7 +272,7 @@ static bool fetch_everything(const char *line)
     uint64_t offset;
     const char *at = line + strlen("+FULLRESYNC ");
     if (strlen(at) < REPL_ID_LEN + 2 || at[REPL_ID_LEN] != ' ' ||
-        !num_parse_u64(slice_cstr(at + REPL_ID_LEN + 1), &offset)) {
+        !num_parse_u64(slice_cstr(at + REPL_ID_LEN + 1), &offset) || offset > OFFSET_MAX) {
         log_warning("The primary answers to PSYNC: %.200s", line);
         return false;
     }
@@ -343,13 +346,18 @@ static void sleep_ms(int ms)
     }
 }
 
-/* Applies what has come. */
+/* Applies what has come; nothing once the server is to end (asked with the GIL held: what is here
+ * stays as it was when that was decided). */
 static bool apply_all(void) NO_THREAD_SAFETY_ANALYSIS
 {
     enum apply_result result = APPLY_MORE;
     while (result == APPLY_MORE) {
         gil_wake();
-        result = is_interrupted() ? APPLY_BROKEN : apply_some();
+        if (is_interrupted()) {
+            result = APPLY_BROKEN;
+        } else {
+            result = is_ending() ? APPLY_IDLE : apply_some();
+        }
         gil_sleep();
     }
     return result == APPLY_IDLE;
@@ -362,14 +370,18 @@ static void serve_stream(void)
     if (!acknowledge()) {
         return;
     }
+    bool rest = false; /* something that came is left */
     for (;;) {
-        int got = follow_wait(l, ACK_MS / 4);
-        int64_t now_ms = replica_clock_ms();
-        while (got >= 0 && is_ending()) {
-            /* What is here stays as it is saved. */
+        if (is_ending()) {
+            rest = true;
             sleep_ms(ACK_MS / 4);
-            got = is_interrupted() ? -1 : got;
+            if (is_interrupted()) {
+                return;
+            }
+            continue;
         }
+        int got = follow_wait(l, rest ? 0 : ACK_MS / 4);
+        int64_t now_ms = replica_clock_ms();
         if (got < 0 || now_ms - follow.heard_ms > sync_settings.timeout_s * 1000) {
             return;
         }
@@ -377,10 +389,11 @@ static void serve_stream(void)
             follow.heard_ms = now_ms;
             apply_take(slice_of(l->bytes + l->begin, l->end - l->begin));
             l->begin = l->end;
-            if (!apply_all()) {
-                return;
-            }
         }
+        if ((got > 0 || rest) && !apply_all()) {
+            return;
+        }
+        rest = is_ending();
         bool due = apply_asked() || safe_offset_has_news() || now_ms - follow.acked_ms >= ACK_MS;
         if (due && !acknowledge()) {
             return;

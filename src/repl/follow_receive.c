@@ -143,7 +143,6 @@ static bool parse_head(const char *line)
 
 static void empty_everything(void)
 {
-    aof_data_replaced();
     keyspace_lock_exclusive();
     if (propagate_on) { /* the AOF */
         propagate_command(db_at(0), 1, &(struct slice){"FLUSHALL", 8});

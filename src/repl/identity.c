@@ -57,7 +57,8 @@ static bool take(struct slice name, struct slice value)
     if (slice_equal(name, SLICE("repl-id"))) {
         return take_id(value);
     }
-    if (slice_equal(name, SLICE("repl-offset")) && num_parse_i64(value, &number) && number >= 0) {
+    if (slice_equal(name, SLICE("repl-offset")) && num_parse_i64(value, &number) && number >= 0 &&
+        number <= INT64_MAX / 2) {
         loaded.offset = (uint64_t)number;
         loaded.has_offset = true;
         return true;

@@ -146,7 +146,6 @@ static void empty(void)
 {
     keyspace_lock_exclusive();
     backlog_turn_off();
-    rdb_file_teardown();
     for (int i = 0; i < db_count(); i++) {
         db_flush(db_at(i), false);
     }
