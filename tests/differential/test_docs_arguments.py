@@ -59,6 +59,7 @@ OURS = {
     "xtrim": "the notation knows no block without brackets",
     # COMMAND DOCS of 7.0 documents these less than 7.2 does.
     "client|kill": "7.2 has MAXAGE and the other filters",
+    "failover": "our notation has no optional word inside TO's block: FORCE stands beside it",
     "client|list": "7.2 spells the classes without tokens in capitals",
 }
 
