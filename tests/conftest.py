@@ -153,6 +153,16 @@ def oracle(shared_oracle):
     shared_oracle.give_back()
 
 
+def end_all(servers):
+    problems = []
+    for server in servers:
+        server.stop()
+        problems.append(server.problems())
+        server.remove()
+    if any(problems):
+        pytest.fail("the server: " + "\n".join(filter(None, problems)), pytrace=False)
+
+
 @pytest.fixture
 def make_server(threads):
     """make_server(options={...}, config=..., files={...}): a private server, started.  files
@@ -168,13 +178,7 @@ def make_server(threads):
         return server.start() if start else server
 
     yield make
-    problems = []
-    for server in servers:
-        server.stop()
-        problems.append(server.problems())
-        server.remove()
-    if any(problems):
-        pytest.fail("the server: " + "\n".join(filter(None, problems)), pytrace=False)
+    end_all(servers)
 
 
 @pytest.fixture
@@ -189,12 +193,7 @@ def make_oracle():
         return server.start() if start else server
 
     yield make
-    problems = []
-    for server in servers:
-        server.stop()
-        problems.append(server.problems())
-        server.remove()
-    assert not any(problems), problems
+    end_all(servers)
 
 
 @pytest.fixture

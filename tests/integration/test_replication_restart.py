@@ -36,6 +36,11 @@ def wait_up(*replicas):
         eventually(lambda r=replica: is_up(r), "link", 60)
 
 
+def log_is_whole(server):
+    about = server.info("persistence")
+    return about["aof_rewrite_in_progress"] == "0" and about["aof_rewrite_scheduled"] == "0"
+
+
 def load_some(primary, seed, commands=1500):
     with Load(primary, [generator(seed, n) for n in range(3)]) as load:
         eventually(lambda: load.commands > commands or load.errors, "load", 60)
@@ -63,6 +68,7 @@ def test_replica_goes_on(start, primary_kind, replica_kind, kept):
         c.ok("SELECT", 7)  # the stream is for a database that the next writes do not name
         c.ok("SET", "before", "1")
         eventually(lambda: in_step(primary, replica), "in step", 30)
+        eventually(lambda: log_is_whole(replica), "a log that holds what the transfer brought", 60)
         replica.stop()
         c.ok("SET", "after", "2")
     load_some(primary, 12)
@@ -111,7 +117,7 @@ def test_primary_goes_on(start, primary_kind, replica_kind, kept):
 def test_middle_goes_on(start):
     """Under load: a replica that has a replica ends with the stream where its files say it is."""
     primary = start("ours", PRIMARY)
-    middle = start("ours", dict(KEPT["rdb"], port=str(free_port()), **replica_of(primary)))
+    middle = start("ours", dict(PRIMARY, port=str(free_port()), **KEPT["rdb"], **replica_of(primary)))
     last = start("ours", replica_of(middle))
     wait_up(middle, last)
     with Load(primary, [generator(50, n) for n in range(2)]) as load:
