@@ -65,7 +65,7 @@ bool rdb_build_add_scored(struct rdb_build *b, struct slice member, double score
         return false;
     }
     zset_draft_add(&b->draft, member, score);
-    return true;
+    return !b->draft.lost;
 }
 
 bool rdb_build_add_deadline(struct rdb_build *b, struct slice member, int64_t at_ms)
