@@ -256,8 +256,9 @@ static bool sort_run(struct call *c, struct sort *s, bool may_store) REQUIRES_SH
         reply_wrong_type(c->reply);
         return false;
     }
-    if (type == VALUE_SET && !s->sorted && s->store) {
-        /* A set's own order differs from server to server: what is stored must not. */
+    if (type == VALUE_SET && !s->sorted && (s->store || c->session->script)) {
+        /* A set's own order differs from server to server: what is stored, or what a script goes
+         * by, must not. */
         s->sorted = true;
         s->order.by = NULL;
         s->order.alpha = true;

@@ -151,3 +151,15 @@ def test_locale(make_server, monkeypatch, tmp_path, ours_only):
     with make_server().connect() as client:
         client.call("RPUSH", "l", *words)
         assert client.call("SORT", "l", "ALPHA") == swedish
+
+
+def test_scripts_see_a_set_in_one_order(client):
+    """Whatever its own order is; a list and a sorted set have theirs."""
+    members = [b"d", b"b", b"a", b"c", b"zz", b"1", b"9", b"10"]
+    client.call("SADD", "s", *members)
+    client.call("RPUSH", "l", *members)
+    script = "return redis.call('SORT', KEYS[1], 'BY', 'nosort', unpack(ARGV))"
+    assert client.call("EVAL", script, 1, "s") == sorted(members)
+    assert client.call("EVAL", script, 1, "s", "LIMIT", 1, 3, "DESC") == sorted(members)[::-1][1:4]
+    assert client.call("EVAL_RO", script.replace("SORT", "SORT_RO"), 1, "s") == sorted(members)
+    assert client.call("EVAL", script, 1, "l") == members
