@@ -9,6 +9,12 @@
 #include <unistd.h>
 
 static void (*begin_child)(enum child_kind kind);
+static bool is_child;
+
+bool fork_child_is_here(void)
+{
+    return is_child;
+}
 
 void fork_child_set_begin(void (*begin)(enum child_kind kind))
 {
@@ -18,6 +24,7 @@ void fork_child_set_begin(void (*begin)(enum child_kind kind))
 /* What the child does first. */
 static void become_child(enum child_kind kind, int parent, int keep)
 {
+    is_child = true;
     lock_forbid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {

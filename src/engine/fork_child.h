@@ -15,12 +15,16 @@
 #include "base/compiler.h"
 #include "keyspace/lock.h"
 
+#include <stdbool.h>
+
 /* What the child is for. */
 enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER };
 
 /* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
  * below 3 stay open in the child (-1: none to keep). */
 int fork_child(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
+/* True in such a child. */
+bool fork_child_is_here(void);
 /* Boot: `begin` is called in each child before anything else happens there. It may do what a child
  * may: no lock, no memory of the server's freed. */
 void fork_child_set_begin(void (*begin)(enum child_kind kind));

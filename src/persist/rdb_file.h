@@ -45,5 +45,8 @@ enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t now_ms,
                                           struct rdb_file_loaded *loaded) EXCLUDES(keyspace_lock);
 /* rdbcompression, rdbchecksum, rdb-save-incremental-fsync. World. */
 extern bool rdb_file_compress, rdb_file_checksum, rdb_file_sync_often;
+/* rdb-key-save-delay, for tests: a child waits so many microseconds after each key; -N: one after
+ * each N keys. */
+extern int64_t rdb_file_key_delay;
 
 #endif

@@ -2,6 +2,7 @@
 #include "persist/rdb_file.h"
 
 #include "base/version.h"
+#include "engine/fork_child.h"
 #include "engine/function_store.h"
 #include "keyspace/access.h"
 #include "keyspace/db.h"
@@ -15,9 +16,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 bool rdb_file_compress = true, rdb_file_checksum = true, rdb_file_sync_often = true;
+int64_t rdb_file_key_delay;
 
 /* Keys between two looks at whether writing still works. */
 #define SCAN_KEYS 1000
@@ -57,6 +60,16 @@ static void save_access(struct saver *s, const struct entry *e)
     }
 }
 
+static void delay_child(uint64_t keys)
+{
+    int64_t us = rdb_file_key_delay > 0 ? rdb_file_key_delay : 1;
+    struct timespec time = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    bool due = rdb_file_key_delay > 0 || keys % (uint64_t)-rdb_file_key_delay == 0;
+    if (due && fork_child_is_here()) {
+        nanosleep(&time, NULL);
+    }
+}
+
 static void save_entry(struct entry *e, void *context)
 {
     struct saver *s = context;
@@ -73,6 +86,9 @@ static void save_entry(struct entry *e, void *context)
     rdb_write_byte(&s->w, rdb_value_type(e));
     rdb_write_string(&s->w, entry_key(e));
     rdb_save_value(&s->w, e);
+    if (unlikely(rdb_file_key_delay != 0)) {
+        delay_child(s->keys);
+    }
 }
 
 static void save_db(struct saver *s, struct db *db) REQUIRES_SHARED(keyspace_lock);

@@ -74,6 +74,7 @@ blob-support no
 io-threads-do-reads yes
 use-exit-on-panic no
 key-load-delay 0
+rdb-key-save-delay 0
 watchdog-period 0
 lua-replicate-commands yes
 """

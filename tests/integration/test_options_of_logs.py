@@ -139,6 +139,27 @@ def test_whether_a_replica_evicts(make_server, ignores):
             assert primary.info("replication")["connected_slaves"] == "1"
 
 
+# -- rdb-key-save-delay
+
+@pytest.mark.any_threads
+def test_a_child_that_takes_its_time(make_server):
+    server = make_server(files=["dump.rdb"])
+    with server.connect() as c:
+        c.ok("MSET", "a", "1", "b", "2", "c", "3")
+        c.ok("CONFIG", "SET", "rdb-key-save-delay", "600000000")
+        c.ok("SAVE")  # no child
+        assert c.call("BGSAVE") == b"Background saving started"
+        assert b"rdb_bgsave_in_progress:1" in c.call("INFO", "persistence")
+        assert c.call("BGSAVE").startswith(b"ERR Background save already in progress")
+    server.stop()  # takes the child with it
+    server = make_server({"rdb-key-save-delay": "-2"}, files=["dump.rdb"])
+    with server.connect() as c:
+        c.ok("DEBUG", "POPULATE", "1000")
+        c.call("BGSAVE")
+        eventually(lambda: b"rdb_bgsave_in_progress:0" in c.call("INFO", "persistence"), "saved")
+        assert b"rdb_last_bgsave_status:ok" in c.call("INFO", "persistence")
+
+
 # -- loglevel nothing
 
 @pytest.mark.any_threads
