@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import rows_instructions  # noqa: E402
 import rows_load  # noqa: E402
+import rows_persist  # noqa: E402
 import rows_replica  # noqa: E402
 import rows_state  # noqa: E402
 import rows_types  # noqa: E402
@@ -30,7 +31,8 @@ ROWS = {
     9: rows_load.row_9, 14: rows_load.row_14, 6: rows_load.row_6, 7: rows_load.row_7,
     8: rows_state.row_8, 10: rows_state.row_10, 11: rows_state.row_11, 12: rows_state.row_12,
     13: rows_state.row_13, 15: rows_types.row_15, 16: rows_types.row_16,
-    17: rows_replica.row_17,
+    17: rows_persist.row_17, 18: rows_persist.row_18, 19: rows_persist.row_19,
+    20: rows_replica.row_20,
     5: rows_instructions.row_5,
 }
 SHARING = (1, 2, 3, 4, 9, 14)
@@ -55,6 +57,7 @@ class Bench:
         self.grow_from = self.keys
         self.grow_to = options.grow_to or (1600000 if quick else 16000000)
         self.walk_keys = 400000 if quick else 4000000
+        self.saved_keys = 500000 if quick else 5000000
         self.type_operations = 200000 if quick else 1000000
         self.small_collections = 31250 if quick else 125000
         self.large_collections = 50 if quick else 500
@@ -62,8 +65,8 @@ class Bench:
         self.running = []
         self._pair = None
 
-    def server(self, path, threads=1, cores=None, wrapper=()):
-        server = Server(path, threads, cores or self.server_core, wrapper)
+    def server(self, path, threads=1, cores=None, wrapper=(), options=None):
+        server = Server(path, threads, cores or self.server_core, wrapper, options)
         server.__enter__()
         self.running.append(server)
         return server

@@ -13,7 +13,7 @@ from resp import Client, ReplyError
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORACLE = "/usr/bin/redis-server"
-START_BOUND_S = 30.0
+START_BOUND_S = 60.0
 START_BOUND_VALGRIND_S = 120.0
 
 
@@ -34,11 +34,12 @@ class Server:
     _refused = {}
     OPTIONAL = ("save", "appendonly", "unixsocket", "dir", "bind")
 
-    def __init__(self, path, threads=1, cores="1", wrapper=()):
+    def __init__(self, path, threads=1, cores="1", wrapper=(), options=None):
         self.path = path
         self.threads = threads
         self.cores = cores
         self.wrapper = list(wrapper)
+        self.options = dict(options or {})  # name -> words, beside the usual ones or in their place
         self.directory = tempfile.mkdtemp(prefix="kb-")
         self.socket_path = os.path.join(self.directory, "s")
         self.port = None
@@ -56,7 +57,7 @@ class Server:
 
     def _arguments(self, left_out):
         options = {"save": [""], "appendonly": ["no"], "unixsocket": [self.socket_path],
-                   "dir": [self.directory], "bind": ["127.0.0.1"]}
+                   "dir": [self.directory], "bind": ["127.0.0.1"], **self.options}
         argv = ["taskset", "-c", self.cores] + self.wrapper + [self.path, "--port", str(self.port)]
         if not is_redis(self.path):
             argv += ["--server-threads", str(self.threads)]
