@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/meminfo.h"
 #include "base/rand.h"
 #include "base/stats.h"
 #include "keyspace/access.h"
@@ -38,6 +39,8 @@
 #define SLACK_PART 1000
 #define SLACK_MAX_BYTES ((int64_t)256 * 1024)
 #define SLACK_FROM_BYTES ((int64_t)16 << 20)
+/* Between two looks at how much memory the machine has left. */
+#define MACHINE_PERIOD_MS 1000
 /* Elements of a collection that are looked at to guess what its going frees. */
 #define ESTIMATE_SAMPLES 5
 
@@ -45,7 +48,7 @@ int64_t evict_limit_bytes;
 _Atomic bool evict_failing;
 
 static struct {
-    int64_t samples, tenacity;
+    int64_t samples, tenacity, force_percent;
     _Atomic uint32_t epoch; /* raised when limit or policy change: all leases end */
     _Atomic bool suspended, elsewhere;
     bool replica_evicts_nothing;    /* replica-ignore-maxmemory */
@@ -487,10 +490,62 @@ enum evict_result evict_run(int64_t now_ms)
     return run_for(now_ms, tenacity_us());
 }
 
+/* ---- the machine's memory ---- */
+
+/* The cron's. */
+static struct {
+    uint64_t looked_ms;
+    size_t target; /* how much may be in use here; SIZE_MAX: any amount */
+    bool evicted;  /* since the last look */
+} machine = {.target = SIZE_MAX};
+
+/* What the machine uses beyond its share has to go from here. Freed memory goes back to the system
+ * first, or what has been evicted would be counted again. */
+static size_t machine_target(void)
+{
+    uint64_t total, available;
+    if (machine.evicted) {
+        mem_purge();
+        machine.evicted = false;
+    }
+    if (!meminfo_read(&total, &available)) {
+        return SIZE_MAX;
+    }
+    uint64_t allowed = (uint64_t)((double)total * (double)state.force_percent / 100.0);
+    uint64_t in_use = total - available, mine_bytes = evict_counted_bytes();
+    if (in_use <= allowed) {
+        return SIZE_MAX;
+    }
+    return in_use - allowed < mine_bytes ? (size_t)(mine_bytes - (in_use - allowed)) : 0;
+}
+
+static void keep_machine(int64_t now_ms, uint64_t budget_us)
+{
+    uint64_t mono = mono_ms();
+    if (access_policy() == POLICY_NOEVICTION ||
+        atomic_load_explicit(&state.suspended, memory_order_relaxed) ||
+        atomic_load_explicit(&state.elsewhere, memory_order_relaxed)) {
+        return;
+    }
+    if (machine.looked_ms == 0 || mono - machine.looked_ms >= MACHINE_PERIOD_MS) {
+        machine.looked_ms = mono;
+        machine.target = machine_target();
+    }
+    size_t used = evict_counted_bytes();
+    if (used > machine.target) {
+        /* Whatever comes of it: nothing is refused for the sake of others' memory. */
+        (void)evict_down_to(machine.target, now_ms, budget_us, &used);
+        machine.evicted = true;
+    }
+}
+
 void evict_cron(int64_t now_ms, int64_t budget_us)
 {
     if (evict_limit_bytes != 0) {
         run_for(now_ms, (uint64_t)budget_us);
+    }
+    if (state.force_percent != 0) {
+        keep_machine(now_ms, (uint64_t)budget_us);
     }
 }
 
@@ -552,6 +607,12 @@ const struct option evict_options[] = {
      .initial = "5",
      .min = 1,
      .max = INT32_MAX},
+    {.name = "force-eviction-percent",
+     .type = OPTION_INT,
+     .target = &state.force_percent,
+     .initial = "0",
+     .min = 0,
+     .max = 100},
     {.name = "maxmemory-eviction-tenacity",
      .type = OPTION_INT,
      .target = &state.tenacity,

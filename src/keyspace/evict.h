@@ -57,7 +57,9 @@ bool evict_has_outgrown(void);
 /* Looks, and evicts as long as there is need and time. The calling thread frees what it has
  * collected (reclaim_run). Nothing is evicted while eviction is suspended: EVICT_WITHIN then. */
 enum evict_result evict_run(int64_t now_ms) EXCLUDES(keyspace_lock);
-/* Cron: the same for a server where nobody writes, for up to `budget_us`. */
+/* Cron: the same for a server where nobody writes, for up to `budget_us`; and, for as long again,
+ * what force-eviction-percent wants: while the machine as a whole uses more of its memory, keys go,
+ * as the policy says, but nothing is refused. */
 void evict_cron(int64_t now_ms, int64_t budget_us) EXCLUDES(keyspace_lock);
 /* While suspended nothing is evicted and nothing refused (CLIENT PAUSE, loading). Any thread. */
 void evict_suspend(bool suspended);
@@ -74,7 +76,8 @@ void evict_exceeded_ms(uint64_t *total_ms, uint64_t *current_ms);
 /* CONFIG RESETSTAT. */
 void evict_reset_stats(void);
 
-/* maxmemory, maxmemory-samples, maxmemory-eviction-tenacity, replica-ignore-maxmemory. */
+/* maxmemory, maxmemory-samples, maxmemory-eviction-tenacity, force-eviction-percent,
+ * replica-ignore-maxmemory. */
 extern const struct option evict_options[];
 
 #endif

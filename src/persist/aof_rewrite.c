@@ -47,7 +47,7 @@ static struct {
     _Atomic int64_t start_ms, took_s;
     int64_t last_end_ms;
     _Atomic bool last_ok;
-    _Atomic uint64_t count, failures;
+    _Atomic uint64_t count, failures, last_cow_bytes;
 } rewrite = {.took_s = -1, .last_ok = true};
 
 bool aof_has_child(void)
@@ -243,6 +243,7 @@ static void child_ended(int pid, int status)
     aof_state.child = 0;
     rewrite.took_s = (clock_wall_ms() - rewrite.start_ms) / 1000;
     rewrite.last_end_ms = clock_wall_ms();
+    rewrite.last_cow_bytes = child_report_read().cow_peak_bytes;
     aof_manifest_copy(&next, &aof_state.manifest);
     if (!error) {
         error = install(temporary, &next);
@@ -341,16 +342,17 @@ static void write_info(struct buf *out)
     struct aof_tail_facts facts = aof_tail_facts();
     bool child = aof_state.child != 0;
     int64_t now_s = child ? (clock_wall_ms() - rewrite.start_ms) / 1000 : -1;
-    buf_printf(out,
-               "aof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"
-               "aof_last_rewrite_time_sec:%" PRId64 "\r\naof_current_rewrite_time_sec:%" PRId64
-               "\r\naof_last_bgrewrite_status:%s\r\naof_rewrites:%" PRIu64
-               "\r\naof_rewrites_consecutive_failures:%" PRIu64 "\r\naof_last_write_status:%s\r\n"
-               "aof_last_cow_size:0\r\nmodule_fork_in_progress:0\r\nmodule_fork_last_cow_size:0"
-               "\r\n",
-               aof_state.stage != AOF_OFF, child, aof_state.scheduled, (int64_t)rewrite.took_s,
-               now_s, rewrite.last_ok ? "ok" : "err", (uint64_t)rewrite.count,
-               (uint64_t)rewrite.failures, facts.write_error || facts.sync_error ? "err" : "ok");
+    buf_printf(
+        out,
+        "aof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"
+        "aof_last_rewrite_time_sec:%" PRId64 "\r\naof_current_rewrite_time_sec:%" PRId64
+        "\r\naof_last_bgrewrite_status:%s\r\naof_rewrites:%" PRIu64
+        "\r\naof_rewrites_consecutive_failures:%" PRIu64 "\r\naof_last_write_status:%s\r\n"
+        "aof_last_cow_size:%" PRIu64 "\r\nmodule_fork_in_progress:0\r\nmodule_fork_last_cow_size:0"
+        "\r\n",
+        aof_state.stage != AOF_OFF, child, aof_state.scheduled, (int64_t)rewrite.took_s, now_s,
+        rewrite.last_ok ? "ok" : "err", (uint64_t)rewrite.count, (uint64_t)rewrite.failures,
+        facts.write_error || facts.sync_error ? "err" : "ok", (uint64_t)rewrite.last_cow_bytes);
     if (aof_state.stage != AOF_OFF) {
         buf_printf(out,
                    "aof_current_size:%" PRIu64 "\r\naof_base_size:%" PRIu64

@@ -1,36 +1,13 @@
 /* INFO's memory section. */
 #include "script/script.h"
 #include "server/sections_priv.h"
+#include "base/meminfo.h"
 #include "base/stats.h"
 #include "commands/memory_figures.h"
 #include "keyspace/evict.h"
 #include "keyspace/reclaim.h"
 
 #include <stdio.h>
-#include <sys/sysinfo.h>
-
-/* What the kernel says can be had without swapping; false when it does not say. */
-static bool info_available_bytes(uint64_t *bytes)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[128];
-    bool found = false;
-    while (file && !found && fgets(line, sizeof(line), file)) {
-        unsigned long long kib;
-        found = sscanf(line, "MemAvailable: %llu kB", &kib) == 1;
-        *bytes = found ? kib * 1024 : 0;
-    }
-    if (file) {
-        fclose(file);
-    }
-    return found;
-}
-
-static uint64_t info_total_bytes(void)
-{
-    struct sysinfo s;
-    return sysinfo(&s) == 0 ? (uint64_t)s.totalram * s.mem_unit : 0;
-}
 
 static void info_append_ratio(struct buf *out, const char *field, size_t part, size_t whole)
 {
@@ -52,7 +29,8 @@ static void info_write_usage(struct buf *out, const struct memory_figures *f)
     buf_printf(out, "allocator_allocated:%zu\r\nallocator_active:%zu\r\nallocator_resident:%zu\r\n",
                f->allocator.allocated_bytes, f->allocator.active_bytes,
                f->allocator.resident_bytes);
-    info_append_bytes(out, "total_system_memory", info_total_bytes());
+    uint64_t total, available;
+    info_append_bytes(out, "total_system_memory", meminfo_read(&total, &available) ? total : 0);
 }
 
 static void info_write_scripts(struct buf *out)
@@ -91,9 +69,9 @@ static void info_write_memory(struct buf *out)
                "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",
                f.clients, mem_allocator_name(), (unsigned long long)reclaim_pending(),
                (unsigned long long)stats_sum(STAT_LAZYFREED));
-    uint64_t available;
+    uint64_t total, available;
     buf_append_cstr(out, "storage_provider:none\r\navailable_system_memory:");
-    if (info_available_bytes(&available)) {
+    if (meminfo_read(&total, &available)) {
         buf_printf(out, "%llu\r\n", (unsigned long long)available);
     } else {
         buf_append_cstr(out, "unavailable\r\n");

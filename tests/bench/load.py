@@ -4,6 +4,7 @@ import json
 import os
 import statistics
 import subprocess
+import threading
 import time
 
 from machine import Meter
@@ -44,6 +45,35 @@ def result(process):
     if process.returncode != 0:
         raise RuntimeError("keydb-benchmark: " + err.strip())
     return json.loads(out.splitlines()[-1])
+
+
+class Meanwhile:
+    """Takes one step() after the other on a thread of its own, as long as the `with` lasts."""
+
+    def __init__(self):
+        self._over = threading.Event()
+        self._failure = None
+        self._thread = threading.Thread(target=self._run)
+
+    def step(self):
+        raise NotImplementedError
+
+    def _run(self):
+        try:
+            while not self._over.is_set():
+                self.step()
+        except Exception as trouble:  # raised again by __exit__
+            self._failure = trouble
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
 
 
 class Window:

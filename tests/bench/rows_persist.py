@@ -1,10 +1,9 @@
 """Rows 17-19: loading, saving, and what a log of all writes costs."""
 
 import os
-import threading
 import time
 
-from load import pairs, result, series
+from load import Meanwhile, pairs, result, series
 from report import Measure, ratio_measure
 from rows_load import VALUE_BYTES
 
@@ -84,37 +83,21 @@ def saves(server):
     return took_s
 
 
-class Writer:
+class Writer(Meanwhile):
     """One connection that writes one command after the other meanwhile: its slowest reply."""
 
     def __init__(self, server):
+        super().__init__()
         self.client = server.client()
-        self.over = threading.Event()
+        self.value = b"y" * VALUE_BYTES
+        self.number = 0
         self.worst_s = 0.0
-        self.failure = None
-        self.thread = threading.Thread(target=self._run)
 
-    def _run(self):
-        try:
-            value, n = b"y" * VALUE_BYTES, 0
-            while not self.over.is_set():
-                n += 7919
-                begin_s = time.monotonic()
-                self.client.call("SET", "key:%012d" % (n % 100000), value)
-                self.worst_s = max(self.worst_s, time.monotonic() - begin_s)
-        except Exception as trouble:  # raised again by __exit__
-            self.failure = trouble
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.thread.join()
-        self.client.close()
-        if self.failure is not None:
-            raise self.failure
+    def step(self):
+        self.number = (self.number + 7919) % 100000
+        begin_s = time.monotonic()
+        self.client.call("SET", "key:%012d" % self.number, self.value)
+        self.worst_s = max(self.worst_s, time.monotonic() - begin_s)
 
 
 def save_figures(bench, path):
@@ -127,6 +110,7 @@ def save_figures(bench, path):
     with Writer(server) as writer:
         time.sleep(0.2)
         saves(server)
+    writer.client.close()
     load = bench.generator.start(server, "-t", "set", "-n", bench.saved_keys, "-r", bench.saved_keys,
                                  "--sequential", "-P", 32, "-c", 4, "-d", VALUE_BYTES)
     under_load_s = saves(server)

@@ -1,9 +1,8 @@
 """Rows 8 and 10-13: idleness, memory, large values, growth, long walks."""
 
-import threading
 import time
 
-from load import Series, pairs, result, series
+from load import Meanwhile, Series, pairs, result, series
 from report import Measure, ratio_measure
 from rows_load import longest_hold_us
 
@@ -88,37 +87,21 @@ def busy_note(windows):
         for figure in ("server_load", "generator_load") for name in ("ours", "oracle"))
 
 
-class Probe:
+class Probe(Meanwhile):
     """One connection that asks without a pause, in short runs one after the other, and remembers its
     slowest reply.  Where it may, it runs before all others on the generator's core."""
 
     def __init__(self, bench, server, keys):
+        super().__init__()
         self.bench = bench
         self.server = server
         self.arguments = ["-t", "get", "-c", 1, "-r", keys, "--duration", 0.5]
         self.worst_ms = []
-        self.over = threading.Event()
-        self.failure = None
-        self.thread = threading.Thread(target=self._run)
 
-    def _run(self):
-        try:
-            while not self.over.is_set():
-                process = self.bench.generator.start(self.server, *self.arguments)
-                self.bench.prefer(process.pid)
-                self.worst_ms.append(result(process)["latency_ms"]["max"])
-        except Exception as trouble:  # raised again by __exit__
-            self.failure = trouble
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        self.thread.join()
-        if self.failure is not None:
-            raise self.failure
+    def step(self):
+        process = self.bench.generator.start(self.server, *self.arguments)
+        self.bench.prefer(process.pid)
+        self.worst_ms.append(result(process)["latency_ms"]["max"])
 
     @property
     def worst_us(self):

@@ -229,6 +229,16 @@ def test_loadaof_and_info(make_server):
         assert isinstance(client.call("DEBUG", "LOADAOF"), Error)
 
 
+def test_memory_copied_by_a_rewrite_is_told(make_server):
+    """What the child had to copy because it touched its own memory: never nothing."""
+    server = make_server(AOF, files=FILES)
+    with server.connect() as client:
+        for n in range(2000):
+            client.ok("SET", "k%d" % n, "v" * 500)
+    rewrite(server)
+    assert int(server.info("persistence")["aof_last_cow_size"]) > 0
+
+
 def test_it_grows_and_is_rewritten(make_server):
     server = make_server(dict(AOF, **{"auto-aof-rewrite-min-size": "100kb",
                                       "appendfsync": "no"}), files=FILES)

@@ -294,6 +294,24 @@ def test_a_limit_below_what_the_server_itself_needs(client, policy):
     assert evicted(client) == 0
 
 
+def test_the_memory_of_the_machine(client):
+    """Every machine that runs this uses more than one percent: all keys that may go do, though there
+    is no maxmemory, and nothing is refused."""
+    client.ok("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+    for n in range(200):
+        client.ok("SET", "stays%d" % n, VALUE)
+        client.ok("SET", "goes%d" % n, VALUE, "EX", 10**6)
+    client.ok("CONFIG", "SET", "force-eviction-percent", 1)
+    eventually(lambda: client.call("DBSIZE") == 200, "keys with an expiry are evicted", 60)
+    assert evicted(client) == 200
+    client.ok("SET", "more", VALUE)
+    assert client.call("KEYS", "goes*") == []
+    client.ok("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+    eventually(lambda: client.call("DBSIZE") == 0, "all are", 60)
+    assert isinstance(client.call("CONFIG", "SET", "force-eviction-percent", 101), Error)
+    client.ok("CONFIG", "SET", "force-eviction-percent", 0)
+
+
 def test_the_latency_monitor_sees_long_evictions(client):
     client.ok("CONFIG", "SET", "latency-monitor-threshold", "1", "maxmemory-eviction-tenacity",
               "100", "maxmemory-policy", "allkeys-lru")
