@@ -103,9 +103,15 @@ static bool is_wanted(void)
     return aof_settings.enabled;
 }
 
+bool aof_read_manifest(void)
+{
+    aof_state.known = aof_state.known || aof_dir_read_manifest(&aof_state.manifest);
+    return aof_state.known;
+}
+
 static uint64_t bytes_to_load(void)
 {
-    if (!aof_dir_read_manifest(&aof_state.manifest) || !aof_dir_upgrade(&aof_state.manifest)) {
+    if (!aof_read_manifest() || !aof_dir_upgrade(&aof_state.manifest)) {
         aof_state.unusable = true;
         return 0;
     }
@@ -136,8 +142,9 @@ static bool cut(const char *path, const struct aof_load *load, bool last)
                     load->error);
         return false;
     }
-    if (truncate(path, (off_t)load->whole) < 0) {
-        log_warning("Cannot cut the torn end off the AOF file %s: %s", path, strerror(errno));
+    int error = truncate(path, (off_t)load->whole) < 0 ? errno : 0;
+    if (error) {
+        log_warning("Cannot cut the torn end off the AOF file %s: %s", path, strerror(error));
         return false;
     }
     log_warning("The AOF file %s was torn: %" PRIu64 " bytes behind offset %" PRIu64 " are cut off",
@@ -180,6 +187,18 @@ static enum load_result load_file(const struct aof_file *f, uint64_t *done_bytes
     *done_bytes += load.bytes;
     buf_deinit(&path);
     return fine ? LOAD_FINE : result == AOF_LOAD_STOPPED ? LOAD_STOPPED : LOAD_BAD;
+}
+
+/* What was loaded may be in the kernel's memory alone, if a process before was killed: new
+ * commands, which get into a file behind it, must not reach the disk without it. */
+static int sync_files(void)
+{
+    const struct aof_file *f = aof_manifest_base(&aof_state.manifest);
+    int error = f ? aof_dir_sync_file(f->name) : 0;
+    for (int i = 0; !error && (f = aof_manifest_increment(&aof_state.manifest, i)); i++) {
+        error = aof_dir_sync_file(f->name);
+    }
+    return error;
 }
 
 /* Loads all files of the manifest. */
@@ -250,9 +269,9 @@ static int open_last(int *fd, uint64_t *size_bytes)
     if (count > 0) {
         struct buf path = {0};
         const struct aof_file *last = aof_manifest_increment(m, count - 1);
-        *fd = open(aof_dir_path(&path, last->name), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        *fd = open(aof_dir_path(&path, last->name), O_WRONLY | O_CLOEXEC);
+        error = *fd < 0 ? errno : 0;
         *size_bytes = aof_dir_file_bytes(last->name);
-        error = *fd < 0 || lseek(*fd, (off_t)*size_bytes, SEEK_SET) < 0 ? errno : 0;
         buf_deinit(&path);
         return error;
     }
@@ -273,8 +292,11 @@ static enum load_result load_at_start(void)
     if (result != LOAD_FINE) {
         return result;
     }
-    aof_dir_delete_history(&aof_state.manifest);
-    int error = open_last(&fd, &size_bytes);
+    int error = sync_files();
+    if (!error) {
+        aof_dir_delete_history(&aof_state.manifest);
+        error = open_last(&fd, &size_bytes);
+    }
     if (error) {
         log_warning("Cannot open the AOF: %s", strerror(error));
         return LOAD_BAD;
@@ -359,7 +381,7 @@ bool aof_apply_enabled(const char **error)
     } else if (aof_state.stage == AOF_OFF) {
         aof_set_stage(AOF_WAITING);
         if (aof_rewrite() == AOF_FAILED) {
-            aof_set_stage(AOF_OFF);
+            aof_turn_off(); /* it may have got as far as the fork */
             *error = "Unable to turn on AOF. Check server logs.";
             return false;
         }

@@ -21,14 +21,10 @@ const char *aof_dir_path(struct buf *path, const char *name)
     return buf_cstr(path);
 }
 
-int aof_dir_create(void)
+/* Syncs an existing file or directory. */
+static int sync_path(const char *path, int flags)
 {
-    return mkdir(aof_settings.dir_name, 0755) < 0 && errno != EEXIST ? errno : 0;
-}
-
-int aof_dir_sync(void)
-{
-    int fd = open(aof_settings.dir_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     if (fd < 0) {
         return errno;
     }
@@ -36,6 +32,27 @@ int aof_dir_sync(void)
     close(fd);
     /* Some file systems have nothing to sync there. */
     return error == EINVAL ? 0 : error;
+}
+
+int aof_dir_create(void)
+{
+    if (mkdir(aof_settings.dir_name, 0755) == 0) {
+        return sync_path(".", O_DIRECTORY);
+    }
+    return errno == EEXIST ? 0 : errno;
+}
+
+int aof_dir_sync(void)
+{
+    return sync_path(aof_settings.dir_name, O_DIRECTORY);
+}
+
+int aof_dir_sync_file(const char *name)
+{
+    struct buf path = {0};
+    int error = sync_path(aof_dir_path(&path, name), 0);
+    buf_deinit(&path);
+    return error;
 }
 
 int aof_dir_create_file(const char *name)
@@ -125,6 +142,9 @@ int aof_dir_write_manifest(const struct aof_manifest *m)
     aof_manifest_format(m, &text);
     int fd = open(temporary.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     int error = fd < 0 ? errno : write_text(fd, buf_slice(&text));
+    /* Were the rename to reach the disk before the entries of new files, a file would be missing.
+     */
+    error = error ? error : aof_dir_sync();
     if (fd >= 0 && close(fd) < 0 && !error) {
         error = errno;
     }

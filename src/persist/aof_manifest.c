@@ -1,16 +1,22 @@
 /* See aof_manifest.h. */
 #include "persist/aof_manifest.h"
 
+#include "base/crc.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/option.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Words of a line: names and values in pairs, some of which we do not know. */
 #define WORDS_MAX 64
+/* Of the first line: the word before the checksum, its digits, and the line with its end. */
+#define SUM_WORD "# crc64 "
+#define SUM_DIGITS 16
+#define SUM_LINE_BYTES (sizeof(SUM_WORD) - 1 + SUM_DIGITS + 1)
 
 void aof_manifest_deinit(struct aof_manifest *m)
 {
@@ -146,7 +152,27 @@ static bool wants_quotes(const char *name)
     return *name == '\0';
 }
 
-void aof_manifest_format(const struct aof_manifest *m, struct buf *out)
+/* The first line, for what follows it. */
+static void format_sum(struct slice rest, char line[SUM_LINE_BYTES + 1])
+{
+    snprintf(line, SUM_LINE_BYTES + 1, SUM_WORD "%016" PRIx64 "\n", crc64(0, rest.ptr, rest.len));
+}
+
+/* False when there is a checksum and it is another one. */
+static bool sum_is_right(struct slice text)
+{
+    char line[SUM_LINE_BYTES + 1];
+    if (text.len < sizeof(SUM_WORD) - 1 || memcmp(text.ptr, SUM_WORD, sizeof(SUM_WORD) - 1) != 0) {
+        return true;
+    }
+    if (text.len < SUM_LINE_BYTES) {
+        return false;
+    }
+    format_sum(slice_of(text.ptr + SUM_LINE_BYTES, text.len - SUM_LINE_BYTES), line);
+    return memcmp(text.ptr, line, SUM_LINE_BYTES) == 0;
+}
+
+static void format_files(const struct aof_manifest *m, struct buf *out)
 {
     for (int i = 0; i < m->count; i++) {
         const struct aof_file *f = &m->files[i];
@@ -158,6 +184,17 @@ void aof_manifest_format(const struct aof_manifest *m, struct buf *out)
         }
         buf_printf(out, " seq %" PRId64 " type %c\n", f->seq, (char)f->kind);
     }
+}
+
+void aof_manifest_format(const struct aof_manifest *m, struct buf *out)
+{
+    struct buf files = {0};
+    char line[SUM_LINE_BYTES + 1];
+    format_files(m, &files);
+    format_sum(buf_slice(&files), line);
+    buf_append_cstr(out, line);
+    buf_append_slice(out, buf_slice(&files));
+    buf_deinit(&files);
 }
 
 static bool is_plain_name(struct slice name)
@@ -229,6 +266,10 @@ bool aof_manifest_parse(struct aof_manifest *m, struct slice text, const char **
     struct buf scratch = {0};
     const char *fault = text.len == 0 ? "the manifest is empty" : NULL;
     *line = 0;
+    if (!sum_is_right(text)) {
+        fault = "its checksum is another (who has changed it by hand takes that line out)";
+        *line = 1;
+    }
     while (!fault && text.len > 0) {
         const char *end = memchr(text.ptr, '\n', text.len);
         size_t len = end ? (size_t)(end - text.ptr) : text.len;

@@ -5,7 +5,10 @@
  *
  * b: the base, at most one, an RDB file or commands; i: increments, commands, to be replayed in
  * order of their numbers behind it; h: history, files that nobody needs and that are to be deleted.
- * Lines that begin with # are comments. Names are quoted where they must be.
+ * Lines that begin with # are comments. Names are quoted where they must be. Ours begin with the
+ * comment "# crc64 <16 digits>", the checksum of what follows: a line that is lost, or an i that
+ * became an h, would cost data that nobody misses. Without it (Redis writes none) nothing is
+ * checked.
  *
  * State: a value of its owner's. The text is foreign: nothing of it is believed. */
 #ifndef PERSIST_AOF_MANIFEST_H

@@ -23,7 +23,8 @@ enum aof_stage { AOF_OFF, AOF_WAITING, AOF_ON };
 struct aof_state {
     _Atomic int stage; /* enum aof_stage */
     struct aof_manifest manifest;
-    bool unusable;               /* the manifest could not be read */
+    bool known;                  /* the manifest is that of the directory */
+    bool unusable;               /* it cannot be loaded */
     _Atomic int child;           /* the rewriting process, 0 without one */
     _Atomic bool scheduled;      /* a rewrite is to begin */
     _Atomic uint64_t anew_from;  /* the first rewrite that holds what replaced the data set; 0: the
@@ -37,6 +38,9 @@ extern struct aof_state aof_state;
 void aof_set_stage(enum aof_stage stage);
 /* From now on commands go into this open file; -1: nowhere. */
 void aof_log_into(int fd_take, uint64_t size_bytes) REQUIRES(keyspace_lock);
+/* Has the manifest of files that are there from an earlier run, if it is not known yet: their names
+ * are not free. False, logged, when it is damaged. */
+bool aof_read_manifest(void) MUST_CHECK;
 /* Adds a new, empty increment to the manifest (in memory), opened; 0 or an errno. */
 int aof_add_increment(struct aof_manifest *m, int *fd) MUST_CHECK;
 /* Writes a base, in the form that the options want, into the open file, and syncs it; 0 or an

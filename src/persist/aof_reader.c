@@ -194,6 +194,36 @@ static enum aof_record read_note(struct aof_reader *r)
     return AOF_NOTE;
 }
 
+/* Where the zeros begin that the file ends in; its size when it does not. */
+static uint64_t find_zeros(const struct aof_reader *r)
+{
+    char bytes[4096];
+    uint64_t begin = r->size;
+    while (begin > r->at) {
+        size_t want = begin - r->at < sizeof(bytes) ? (size_t)(begin - r->at) : sizeof(bytes);
+        ssize_t got = pread(r->fd, bytes, want, (off_t)(begin - want));
+        if (got != (ssize_t)want) {
+            return r->size;
+        }
+        while (want > 0 && bytes[want - 1] == '\0') {
+            want--;
+            begin--;
+        }
+        if (want > 0) {
+            break;
+        }
+    }
+    return begin;
+}
+
+/* When the power goes, a file system may have noted the file's new size and not yet all that stands
+ * there: it is zeros then. A record never ends in one, so nothing whole is taken for torn. */
+static bool is_torn(const struct aof_reader *r)
+{
+    uint64_t zeros = find_zeros(r);
+    return zeros < r->size && zeros <= r->error_at + HEAD_MAX_BYTES;
+}
+
 enum aof_record aof_reader_next(struct aof_reader *r)
 {
     if (r->at >= r->size) {
@@ -203,5 +233,6 @@ enum aof_record aof_reader_next(struct aof_reader *r)
     if (result != AOF_COMMAND) {
         return result;
     }
-    return *bytes_at(r, r->at) == '#' ? read_note(r) : read_command(r);
+    result = *bytes_at(r, r->at) == '#' ? read_note(r) : read_command(r);
+    return result == AOF_DAMAGED && is_torn(r) ? AOF_TORN : result;
 }

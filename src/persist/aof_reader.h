@@ -19,7 +19,7 @@ enum aof_record {
     AOF_COMMAND,
     AOF_NOTE,      /* a line that begins with #: argv[0] is the line without it and its end */
     AOF_END,       /* the file ends behind the last record */
-    AOF_TORN,      /* it ends within a record */
+    AOF_TORN,      /* it ends within a record, or in zeros from within a record on */
     AOF_DAMAGED,   /* this is no record: see error */
     AOF_UNREADABLE /* the system says so: errno */
 };

@@ -38,8 +38,11 @@
 #define FAILURES_AT_ONCE 3
 #define FAILURE_DELAY_MS ((int64_t)60 * 1000)
 #define FAILURE_DELAY_DOUBLINGS 6
-/* Between two tries where the log cannot go on without. */
+/* Between two tries where the log cannot go on without; each leaves an increment more, so when a
+ * fault lasts they become fewer. */
 #define NEEDED_DELAY_MS 1000
+#define NEEDED_OFTEN 100
+#define NEEDED_SELDOM_MS ((int64_t)30 * 1000)
 
 static struct {
     bool from_off;          /* the child writes a base for a log that is off: nothing follows it */
@@ -137,7 +140,11 @@ static enum aof_result begin(void) EXCLUDES(keyspace_lock)
     aof_state.scheduled = false;
     rewrite.from_off = aof_state.stage == AOF_OFF;
     rewrite.sync_failures = aof_tail_facts().sync_failures;
-    error = rewrite.from_off ? aof_dir_create() : prepare_increment(&fd);
+    if (!aof_read_manifest()) {
+        error = EINVAL;
+    } else {
+        error = rewrite.from_off ? aof_dir_create() : prepare_increment(&fd);
+    }
     if (error) {
         log_warning("Cannot begin to rewrite the AOF: %s", strerror(error));
         note_failure();
@@ -309,7 +316,7 @@ static bool is_too_soon(int64_t wall_ms, bool needed)
                    << (more < FAILURE_DELAY_DOUBLINGS ? more : FAILURE_DELAY_DOUBLINGS);
     }
     if (needed) {
-        delay_ms = NEEDED_DELAY_MS;
+        delay_ms = rewrite.failures < NEEDED_OFTEN ? NEEDED_DELAY_MS : NEEDED_SELDOM_MS;
     }
     return wall_ms - rewrite.last_end_ms < delay_ms;
 }

@@ -164,7 +164,8 @@ static void note_sync_failed(int error)
 
 /* ---- writing ---- */
 
-/* Writes up to `end` into the file. False (errno set) when that failed, whatever came into it. */
+/* Writes up to `end` into the file. False (errno set) when that failed, whatever came into it: the
+ * next try overwrites it with the same bytes. */
 static bool write_until(uint64_t end, struct block **block, size_t *used)
 {
     uint64_t at = far.written;
@@ -175,7 +176,11 @@ static bool write_until(uint64_t end, struct block **block, size_t *used)
         }
         uint64_t left = end - at;
         size_t len = left < BLOCK_BYTES - *used ? (size_t)left : BLOCK_BYTES - *used;
-        ssize_t done = far.fd >= 0 ? write(far.fd, (*block)->bytes + *used, len) : (ssize_t)len;
+        ssize_t done = (ssize_t)len;
+        if (far.fd >= 0) {
+            done = pwrite(far.fd, (*block)->bytes + *used, len,
+                          (off_t)(far.size_bytes + (at - far.written)));
+        }
         if (done < 0 && errno == EINTR) {
             continue;
         }
@@ -206,10 +211,8 @@ static bool write_whole(uint64_t end)
     size_t used = far.used;
     if (!write_until(end, &block, &used)) {
         int error = errno;
-        if (far.fd >= 0 && (ftruncate(far.fd, (off_t)far.size_bytes) < 0 ||
-                            lseek(far.fd, (off_t)far.size_bytes, SEEK_SET) < 0)) {
-            /* A torn record stays in the file: only another file helps. */
-            note_sync_failed(errno);
+        if (far.fd >= 0 && ftruncate(far.fd, (off_t)far.size_bytes) < 0) {
+            log_verbose("A torn command stays at the end of the AOF: %s", strerror(errno));
         }
         note_write(error);
         return false;

@@ -51,6 +51,13 @@ def fill(client):
     client.ok("SELECT", "0")
 
 
+def manifest(server):
+    """Its lines about files, behind that with the checksum."""
+    first, _, rest = server.read(MANIFEST).partition("\n")
+    assert re.fullmatch("# crc64 [0-9a-f]{16}", first)
+    return rest
+
+
 def rewrite(server):
     with server.connect() as client:
         before = int(server.info()["aof_rewrites"])
@@ -88,13 +95,13 @@ def test_files_of_a_fresh_log(make_server):
     server = make_server(AOF, files=FILES)
     assert sorted(os.listdir(server.file("appendonlydir"))) == [
         "appendonly.aof.1.base.rdb", "appendonly.aof.1.incr.aof", "appendonly.aof.manifest"]
-    assert server.read(MANIFEST) == ("file appendonly.aof.1.base.rdb seq 1 type b\n"
+    assert manifest(server) == ("file appendonly.aof.1.base.rdb seq 1 type b\n"
                                      "file appendonly.aof.1.incr.aof seq 1 type i\n")
     with server.connect() as client:
         client.ok("SET", "k", "v")
         rewrite(server)
         client.ok("SET", "l", "w")
-    assert server.read(MANIFEST) == ("file appendonly.aof.2.base.rdb seq 2 type b\n"
+    assert manifest(server) == ("file appendonly.aof.2.base.rdb seq 2 type b\n"
                                      "file appendonly.aof.2.incr.aof seq 2 type i\n")
     assert len(os.listdir(server.file("appendonlydir"))) == 3
     assert server.read("appendonlydir/appendonly.aof.2.incr.aof") == (
@@ -174,7 +181,7 @@ def test_a_single_file_of_old(make_server, preamble):
         file.write(commands)
     server.start()
     assert not os.path.exists(server.file("appendonly.aof"))
-    assert server.read(MANIFEST).startswith("file appendonly.aof seq 1 type b\n")
+    assert manifest(server).startswith("file appendonly.aof seq 1 type b\n")
     with server.connect() as client:
         assert client.call("GET", "k") == b"v"
         assert client.call("GET", "base") == (b"b" if preamble else None)
@@ -444,8 +451,9 @@ def test_a_torn_file_that_is_not_the_last(make_server):
     log = small_log(server)
     with open(server.file(INCREMENT), "wb") as file:
         file.write(log[:-3])
-    with open(server.file(MANIFEST), "a", encoding="utf-8") as file:
-        file.write("file appendonly.aof.2.incr.aof seq 2 type i\n")
+    files = manifest(server) + "file appendonly.aof.2.incr.aof seq 2 type i\n"
+    with open(server.file(MANIFEST), "w", encoding="utf-8") as file:
+        file.write(files)
     second = server.file("appendonlydir/appendonly.aof.2.incr.aof")
     with open(second, "wb") as file:
         file.write(b"")
@@ -596,4 +604,4 @@ def test_bgrewriteaof_without_a_log(make_server):
     with server.connect() as client:
         client.ok("SET", "k", "v")
         rewrite(server)
-        assert server.read(MANIFEST) == "file appendonly.aof.1.base.rdb seq 1 type b\n"
+        assert manifest(server) == "file appendonly.aof.1.base.rdb seq 1 type b\n"

@@ -1,9 +1,10 @@
 /* A layer between a server and libc that makes calls on files fail: preloaded by lib/faults.py,
- * which writes what is to fail into a file that both map. Only files whose name has ".rdb" or
- * ".aof" in it are concerned, and their directory's syncs. */
+ * which writes what is to fail into a file that both map. Only files whose name has ".rdb", ".aof",
+ * ".acl" or ".conf" in it are concerned, and their directory's syncs. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ __attribute__((constructor)) static void begin(void)
 
 static int concerns_name(const char *name)
 {
-    return name && (strstr(name, ".rdb") || strstr(name, ".aof"));
+    return name && (strstr(name, ".rdb") || strstr(name, ".aof") || strstr(name, ".acl") ||
+                    strstr(name, ".conf"));
 }
 
 static int concerns(int fd)
@@ -64,7 +66,8 @@ static void count(void)
 {
     int32_t number = __atomic_add_fetch(&control->calls, 1, __ATOMIC_SEQ_CST);
     if (control->kill_at && number == control->kill_at) {
-        _exit(99);
+        kill(getpid(), SIGKILL);
+        pause();
     }
 }
 
@@ -76,20 +79,77 @@ static int fails(int32_t error)
     return error != 0;
 }
 
+/* Before a write: false when it fails; *len may become less. */
+static int may_write(int fd, size_t *len)
+{
+    if (concerns(fd)) {
+        count();
+        if (control->write_error && control->write_after-- <= 0 && fails(control->write_error)) {
+            return 0;
+        }
+        if (control->short_writes && *len > 1) {
+            *len = (*len + 1) / 2;
+        }
+    }
+    return 1;
+}
+
 ssize_t write(int fd, const void *bytes, size_t len)
 {
     static ssize_t (*next)(int, const void *, size_t);
     next = next ? next : (ssize_t(*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
+    return may_write(fd, &len) ? next(fd, bytes, len) : -1;
+}
+
+static ssize_t pwrite_with(const char *name, int fd, const void *bytes, size_t len, off_t offset)
+{
+    ssize_t (*next)(int, const void *, size_t, off_t) =
+        (ssize_t(*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, name);
+    return may_write(fd, &len) ? next(fd, bytes, len, offset) : -1;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset)
+{
+    return pwrite_with("pwrite", fd, bytes, len, offset);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t len, off_t offset)
+{
+    return pwrite_with("pwrite64", fd, bytes, len, offset);
+}
+
+int ftruncate(int fd, off_t size)
+{
     if (concerns(fd)) {
         count();
-        if (control->write_error && control->write_after-- <= 0 && fails(control->write_error)) {
-            return -1;
-        }
-        if (control->short_writes && len > 1) {
-            len = (len + 1) / 2;
-        }
     }
-    return next(fd, bytes, len);
+    return ((int (*)(int, off_t))dlsym(RTLD_NEXT, "ftruncate"))(fd, size);
+}
+
+static void count_name(const char *name)
+{
+    if (concerns_name(name)) {
+        count();
+    }
+}
+
+int truncate(const char *name, off_t size)
+{
+    count_name(name);
+    return ((int (*)(const char *, off_t))dlsym(RTLD_NEXT, "truncate"))(name, size);
+}
+
+int unlink(const char *name)
+{
+    count_name(name);
+    return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(name);
+}
+
+/* Directories are always concerned. */
+int mkdir(const char *name, mode_t mode)
+{
+    count();
+    return ((int (*)(const char *, mode_t))dlsym(RTLD_NEXT, "mkdir"))(name, mode);
 }
 
 static int sync_with(const char *name, int fd)

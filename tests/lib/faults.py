@@ -18,7 +18,7 @@ FIELDS = ("write_error", "fsync_error", "rename_error", "open_error", "fork_erro
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")
 
 
-def _is_sanitized(path):
+def is_sanitized(path):
     with open(path, "rb") as file:
         data = file.read()
     return b"__asan_init" in data or b"__tsan_init" in data
@@ -30,7 +30,7 @@ class Faults:
     def __init__(self):
         if shutil.which("cc") is None:
             pytest.skip("no C compiler for the layer of faults")
-        if _is_sanitized(server_path()):
+        if is_sanitized(server_path()):
             pytest.skip("a sanitizer has to be the first library of a process")
         self.directory = tempfile.mkdtemp(prefix="kt-faults-")
         self.library = os.path.join(self.directory, "faults.so")
