@@ -46,7 +46,7 @@ class Stage:
             pass
         self.expected = prepare(self.template)
         if self.template.process is not None:
-            self.template.end_all()
+            self.template.kill_all()
 
     def each_call(self, operate, check, at_start=False):
         """operate(server, client) until it gives True: it got through; how many calls it has.
@@ -66,7 +66,7 @@ class Stage:
         try:
             through = self._operate(server, number, operate, at_start)
             if server.process is not None:
-                server.end_all()
+                server.kill_all()
             self.faults.set()
             server.options = dict(self.again)
             try:
@@ -78,7 +78,7 @@ class Stage:
             return through
         finally:
             if server.process is not None:
-                server.end_all()
+                server.kill_all()
             server.remove()
 
     def _operate(self, server, number, operate, at_start):
@@ -209,7 +209,7 @@ def test_opening_a_torn_log(threads, faults):
         expected = filled(server)
         with server.connect() as c:
             c.ok("SET", "last", "x" * 100)
-        server.end_all()
+        server.kill_all()
         path = server.file("appendonlydir/appendonly.aof.1.incr.aof")
         os.truncate(path, os.path.getsize(path) - 7)
         return expected

@@ -4,14 +4,13 @@ old one or the new one, and service resumes when the fault is gone."""
 
 import errno
 import os
-import resource
 import subprocess
 import tempfile
 
 import pytest
 
 from integration.test_rdb import until
-from lib.faults import Faults
+from lib.faults import Faults, no_descriptors
 from lib.resp import Error
 from lib.server import Server
 
@@ -158,25 +157,13 @@ def test_full_disk(threads, small_disk):
 def test_no_descriptors(threads):
     with Ends(threads) as server, server.connect() as c:
         c.ok("SET", "k", "v")
-        limit = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
-        highest = max(int(n) for n in os.listdir("/proc/%d/fd" % server.pid))
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (highest + 1, limit[1]))
-        taken = []
-        # Numbers below the limit may be free: clients take them.
-        while len(os.listdir("/proc/%d/fd" % server.pid)) <= highest:
-            count = len(os.listdir("/proc/%d/fd" % server.pid))
-            taken.append(server.connect())
-            taken[-1].call("PING")
-            assert len(os.listdir("/proc/%d/fd" % server.pid)) == count + 1
-        assert isinstance(c.call("SAVE"), Error)
-        assert "Too many open files" in server.output()
-        assert c.call("GET", "k") == b"v"
-        assert c.call("SET", "x", "y").startswith(MISCONF)
-        # The child has descriptors of its own to give.
-        assert c.call("BGSAVE") == b"Background saving started"
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limit)
-        for client in taken:
-            client.close()
+        with no_descriptors(server):
+            assert isinstance(c.call("SAVE"), Error)
+            assert "Too many open files" in server.output()
+            assert c.call("GET", "k") == b"v"
+            assert c.call("SET", "x", "y").startswith(MISCONF)
+            # The child has descriptors of its own to give.
+            assert c.call("BGSAVE") == b"Background saving started"
         until(lambda: server.info("persistence")["rdb_bgsave_in_progress"] == "0")
         c.ok("SAVE")
         c.ok("SET", "x", "y")

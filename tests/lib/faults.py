@@ -1,8 +1,10 @@
 """Faults of files and of fork for a server under test: a layer that is preloaded (faults.c, compiled
 here with cc), and switches for it."""
 
+import contextlib
 import mmap
 import os
+import resource
 import shutil
 import struct
 import subprocess
@@ -22,6 +24,27 @@ def is_sanitized(path):
     with open(path, "rb") as file:
         data = file.read()
     return b"__asan_init" in data or b"__tsan_init" in data
+
+
+@contextlib.contextmanager
+def no_descriptors(server):
+    """The server has no number left for another file; all are free again afterwards."""
+    limit = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    highest = max(int(n) for n in os.listdir("/proc/%d/fd" % server.pid))
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (highest + 1, limit[1]))
+    taken = []
+    try:
+        # Numbers below the limit may be free: clients take them.
+        while len(os.listdir("/proc/%d/fd" % server.pid)) <= highest:
+            count = len(os.listdir("/proc/%d/fd" % server.pid))
+            taken.append(server.connect())
+            taken[-1].call("PING")
+            assert len(os.listdir("/proc/%d/fd" % server.pid)) == count + 1
+        yield
+    finally:
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limit)
+        for client in taken:
+            client.close()
 
 
 class Faults:

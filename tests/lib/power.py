@@ -5,7 +5,6 @@ moments. What was answered has to be there, as far as it was promised."""
 import os
 import re
 import shutil
-import signal
 import threading
 import time
 
@@ -27,32 +26,6 @@ class Restartable(Server):
     def arguments(self):
         argv = super().arguments()
         return argv[:1] + ["server.conf"] + argv[1:]
-
-    def end_all(self):
-        """Kills it and its children, and waits until none of them runs."""
-        group = self.process.pid
-        try:
-            os.killpg(group, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        self.process.wait()
-        eventually(lambda: not running_in(group), "the children are gone")
-        self.process = None
-
-
-def running_in(group):
-    """Processes of the group that are no zombies."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open("/proc/%s/stat" % name, encoding="ascii", errors="replace") as file:
-                    fields = file.read().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[2]) == group and fields[0] not in "ZX":
-                found.append(name)
-    return found
 
 
 class Client:
@@ -187,7 +160,7 @@ class Round:
 
     def kill(self):
         """kill -9; what the kernel has stays."""
-        self.server.end_all()
+        self.server.kill_all()
         for client in self.clients:
             client.end()
         self.log.resume()
@@ -361,7 +334,7 @@ class Round:
         for client in self.clients:
             client.ended.set()
         if self.server.process is not None:
-            self.server.end_all()
+            self.server.kill_all()
         for client in self.clients:
             client.thread.join(scaled(30))
         self.server.remove()

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from lib.bounds import scaled
+from lib.bounds import eventually, scaled
 from lib.resp import Closed, Connection, Error, Timeout
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -41,6 +41,21 @@ def free_port():
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def running_in(group):
+    """Processes of the group that are no zombies."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open("/proc/%s/stat" % name, encoding="ascii", errors="replace") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[2]) == group and fields[0] not in "ZX":
+                found.append(int(name))
+    return found
 
 
 class StartFailed(Exception):
@@ -182,6 +197,17 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+    def kill_all(self):
+        """kill -9 of it and its children; when this is over none of them runs. start() goes on with
+        the same files."""
+        process, self.process = self.process, None
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        eventually(lambda: not running_in(process.pid), "the children are gone")
 
     def _end_group(self, pid):
         try:
