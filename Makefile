@@ -317,7 +317,7 @@ $(fuzz_progs): %: %.o $(present_libs)
 
 # ---- What a user calls. These targets install what is missing, then call make again, because the
 # libraries' flags are read when a Makefile starts.
-.PHONY: help run test test-unit test-unit-built test-integration test-clients bench analyze tidy format fuzz install uninstall \
+.PHONY: help run test test-long test-unit test-unit-built test-integration test-clients bench analyze tidy format fuzz install uninstall \
         clean deps unit-programs fuzz-programs header-checks analyze-checks
 .NOTPARALLEL: run test test-clients bench
 
@@ -331,6 +331,7 @@ help:
 	@echo "make test             everything below that checks, then the integration tests"
 	@echo "make test-unit        unit tests, one cmocka program a file (debug variant by default)"
 	@echo "make test-integration pytest over tests/integration, tests/differential (PYTEST_ARGS=...)"
+	@echo "make test-long        kills, losses of power and mutated payloads for long (ROUNDS=500)"
 	@echo "make test-clients     client libraries and job queues of other languages (CLIENTS='python node go java')"
 	@echo "make fuzz             libFuzzer targets, FUZZ_SECONDS=60 each"
 	@echo "make bench            tests/bench/run.py (BENCH_ARGS=...)"
@@ -374,6 +375,13 @@ test-unit-built:
 test-integration: all
 	@KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} \
 	  KEYDB_TEST_TIME_FACTOR=$${KEYDB_TEST_TIME_FACTOR:-$(if $(SAN_FLAGS),5,1)} PYTHON='$(PYTHON)' sh tests/run-pytest $(PYTEST_ARGS)
+
+# What looks for rare things, for long (tests/lib/rounds.py). ROUNDS=500: so many kills -9, 40 losses of
+# power of each kind with 24 states of the disk each, 300,000 mutated payloads.
+ROUNDS ?= 500
+test-long: all
+	@KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} ROUNDS=$(ROUNDS) \
+	  KEYDB_TEST_TIME_FACTOR=$${KEYDB_TEST_TIME_FACTOR:-$(if $(SAN_FLAGS),5,1)} PYTHON='$(PYTHON)' sh tests/run-pytest -m rounds
 
 # From the registries of four languages; what is downloaded stays in build/clients.
 test-clients:

@@ -12,6 +12,7 @@ struct commit_state commit;
 const struct slice commit_event = {"\0log:on-disk", 12};
 
 static void (*told)(void), (*watched)(void);
+static void (*write_until)(uint64_t position);
 
 void commit_set_listener(void (*listener)(void))
 {
@@ -21,6 +22,18 @@ void commit_set_listener(void (*listener)(void))
 void commit_set_watcher(void (*watcher)(void))
 {
     watched = watcher;
+}
+
+void commit_set_writer(void (*writer)(uint64_t position))
+{
+    write_until = writer;
+}
+
+void commit_write_more(uint64_t position)
+{
+    if (write_until) {
+        write_until(position);
+    }
 }
 
 void commit_kick(void)

@@ -8,9 +8,10 @@
  *
  * While commit_gated (appendfsync always), a reply to a write leaves when commit_synced has reached
  * the position that commit_appended had after the write. Whoever waits for that has himself told by
- * the listener. State: positions are atomic, changed by the holder of the keyspace lock in
- * exclusive mode (appended) and by the log's thread (synced, on_disk); the kind of log changes
- * while the world stands or the data set is loaded; the listener is set at boot. */
+ * the listener. Otherwise it leaves when commit_written has: who replies sees to it by
+ * commit_write. State: positions are atomic, changed by the holder of the keyspace lock in
+ * exclusive mode (appended) and by the log (written, synced, on_disk); the kind of log changes
+ * while the world stands or the data set is loaded; listener and writer are set at boot. */
 #ifndef ENGINE_COMMIT_H
 #define ENGINE_COMMIT_H
 
@@ -35,7 +36,7 @@ struct commit_state {
     ALIGNED(CACHE_LINE_BYTES) _Atomic uint64_t appended;
     ALIGNED(CACHE_LINE_BYTES) _Atomic uint64_t synced;
     _Atomic uint32_t asleep; /* the log's thread waits for work: futex */
-    _Atomic uint64_t on_disk;
+    _Atomic uint64_t written, on_disk;
     _Atomic bool watched;                         /* somebody waits for commit_event */
     ALIGNED(CACHE_LINE_BYTES) _Atomic bool gated; /* this line changes rarely */
     _Atomic int log;                              /* enum commit_log */
@@ -63,8 +64,23 @@ static inline uint64_t commit_synced(void)
 bool commit_is_on_disk(uint64_t position);
 /* commit_event is to be called when more is. Before the caller looks whether it has to wait. */
 void commit_watch(void);
+/* What is before this position the kernel has: the end of the process does not lose it. */
+static inline uint64_t commit_written(void)
+{
+    return atomic_load_explicit(&commit.written, memory_order_acquire);
+}
 /* After a hold in which the log has grown, without lock: its thread is to look. */
 void commit_kick(void);
+/* commit_write where something is left to write. */
+void commit_write_more(uint64_t position);
+/* Before a reply that does not wait for a sync, without lock: what stands before the position is
+ * handed to the kernel, unless that fails, which the log tells. May wait for the disk. */
+static inline void commit_write(uint64_t position)
+{
+    if (commit_written() < position) {
+        commit_write_more(position);
+    }
+}
 /* Waits, without lock, while the disk is far behind: for a bounded time. */
 void commit_yield(void);
 /* True when commit_yield would wait. */
@@ -79,6 +95,8 @@ void commit_set_listener(void (*listener)(void));
 /* Called when commit_event is due, on any thread; holds no lock that ranks after the listener's
  * own, must not wait. Boot. */
 void commit_set_watcher(void (*watcher)(void));
+/* What commit_write_more calls. Boot. */
+void commit_set_writer(void (*writer)(uint64_t position));
 /* For the log: raises commit_synced to `position`, and tells. */
 void commit_advance(uint64_t position);
 /* For the log: raises what is on the disk to `position`, or says what kind of log there is; and

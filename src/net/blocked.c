@@ -148,9 +148,7 @@ static void conclude(struct blocked *b)
         detach(b);
         parked_account(b->parked, t->wall_us);
         if (!(c->flags & CLIENT_CLOSE_ASAP)) {
-            if (commit_is_gated()) {
-                durable_hold(c, commit_appended());
-            }
+            durable_hold_writes(c);
             if (!b->silent) {
                 output_pieces(c, reply, 0, reply->piece_count);
             }

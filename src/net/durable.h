@@ -27,20 +27,35 @@ static inline uint64_t durable_begin_writes(void)
     return commit_appended();
 }
 /* After them: the position that must be on the disk before writers are told, 0 when they need not
- * wait. */
+ * wait: then the kernel has it. */
 static inline uint64_t durable_end_writes(uint64_t log_before)
 {
     uint64_t log_after = commit_appended();
     if (likely(log_after == log_before)) {
         return 0;
     }
-    commit_kick();
-    return commit_is_gated() ? log_after : 0;
+    if (commit_is_gated()) {
+        commit_kick();
+        return log_after;
+    }
+    commit_write(log_after);
+    return 0;
 }
 
 /* What the client is sent from now on waits for the sync that covers `position`. Owner's thread,
  * before the replies are delivered. */
 void durable_hold(struct client *c, uint64_t position);
+/* The same for a reply whose writes, of whichever thread, are all behind: holds the client where
+ * replies wait for syncs, or else has the kernel take them. */
+static inline void durable_hold_writes(struct client *c)
+{
+    uint64_t position = commit_appended();
+    if (commit_is_gated()) {
+        durable_hold(c, position);
+    } else {
+        commit_write(position);
+    }
+}
 /* Lets go of clients whose writes are safe by now, and has this thread told of the next ones.
  * Owner; no lock. */
 void durable_deliver(struct server_thread *t);

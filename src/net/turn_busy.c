@@ -56,8 +56,8 @@ static _Thread_local struct client nobody = {.flags = CLIENT_CLOSE_ASAP};
 static void settle_client(struct server_thread *t, struct batch_client *bc, struct reply *reply,
                           const char *why)
 {
-    if (bc->replied && bc->access == ACCESS_EXCLUSIVE && commit_is_gated()) {
-        durable_hold(bc->client, commit_appended());
+    if (bc->replied && bc->access == ACCESS_EXCLUSIVE) {
+        durable_hold_writes(bc->client);
     }
     for (int k = 0; k < bc->replied; k++) {
         output_pieces(bc->client, reply, bc->pieces[k].begin, bc->pieces[k].end);

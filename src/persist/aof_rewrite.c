@@ -140,7 +140,9 @@ static enum aof_result begin(void) EXCLUDES(keyspace_lock)
     aof_state.scheduled = false;
     rewrite.from_off = aof_state.stage == AOF_OFF;
     rewrite.sync_failures = aof_tail_facts().sync_failures;
-    if (!aof_read_manifest()) {
+    if (aof_tail_facts().files_waiting > AOF_TAIL_WAITING_MAX / 2) {
+        error = EBUSY; /* the disk has hung for a while */
+    } else if (!aof_read_manifest()) {
         error = EINVAL;
     } else {
         error = rewrite.from_off ? aof_dir_create() : prepare_increment(&fd);

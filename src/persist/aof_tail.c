@@ -19,19 +19,16 @@
 #define BLOCK_BYTES ((size_t)256 * 1024 - 64)
 /* Writers wait for the disk when more than this is not written. */
 #define CROWDED_BYTES ((uint64_t)256 << 20)
-/* Longest sleep without work; while there is work and nobody waits for a sync, one write a
- * millisecond is enough. */
+/* The thread's longest sleep: so late may a sync be that is due each second. */
 #define IDLE_NS ((uint64_t)100 * 1000 * 1000)
-#define PACE_NS (1000 * 1000)
-/* Idle looks before the thread sleeps until somebody wakes it. */
-#define QUIET_LOOKS 20
+/* Between two looks of those who wait for the thread. */
+#define LOOK_NS (250 * 1000)
 #define SYNC_PERIOD_US ((uint64_t)1000 * 1000)
 #define DELAYED_US ((uint64_t)2000 * 1000)
 /* Time between two tries after a fault. */
 #define RETRY_NS (100 * 1000 * 1000)
 /* aof_tail_flush gives up. */
 #define FLUSH_MAX_US ((uint64_t)60 * 1000 * 1000)
-#define ORDERS_MAX 16
 
 struct block {
     _Atomic(struct block *) next;
@@ -51,7 +48,8 @@ static struct {
     size_t used;
 } near;
 
-/* The thread's end. */
+/* The far end. The lock is held while a file is written: who waits for it waits for just that. */
+static struct lock far_lock = LOCK_INIT(LOCK_RANK_AOF_FILE, "aof file");
 static struct {
     struct block *block; /* where the byte at `written` stands, or will */
     size_t used;
@@ -59,14 +57,18 @@ static struct {
     uint64_t sure; /* before it everything is synced, as far as the syncs say */
     int fd;
     uint64_t size_bytes;
+} far GUARDED_BY(far_lock) = {.fd = -1};
+
+/* The thread's own. */
+static struct {
     uint64_t synced_us; /* when the last sync ended */
     uint64_t dirty_us;  /* when the first byte came that is not synced */
     pthread_t pthread;
-} far = {.fd = -1};
+} syncer;
 
 static struct lock orders_lock = LOCK_INIT(LOCK_RANK_AOF, "aof");
 static struct {
-    struct order list[ORDERS_MAX];
+    struct order list[AOF_TAIL_WAITING_MAX];
     int count;
 } orders GUARDED_BY(orders_lock);
 
@@ -74,7 +76,7 @@ static struct {
     _Atomic(struct block *) spare;
     _Atomic int sync; /* enum aof_sync */
     _Atomic bool lenient, stopping, trusted, running;
-    _Atomic uint64_t file_bytes, written, delayed, sure, sync_failures;
+    _Atomic uint64_t file_bytes, delayed, sure, sync_failures;
     _Atomic int write_error, sync_error;
     _Atomic bool open;
     _Atomic uint32_t flushes; /* wanted: sync at once */
@@ -114,8 +116,7 @@ void aof_tail_append(struct slice bytes)
     }
     /* Partner: the thread's acquire of it, which shows it the bytes. */
     atomic_store_explicit(&commit.appended, position, memory_order_release);
-    if (unlikely(position - atomic_load_explicit(&shared.written, memory_order_relaxed) >
-                 CROWDED_BYTES)) {
+    if (unlikely(position - commit_written() > CROWDED_BYTES)) {
         atomic_store_explicit(&commit.crowded, true, memory_order_relaxed);
     }
 }
@@ -123,14 +124,20 @@ void aof_tail_append(struct slice bytes)
 void aof_tail_open(int fd_take, uint64_t size_bytes)
 {
     lock_acquire(&orders_lock);
-    assert(orders.count < ORDERS_MAX);
+    assert(orders.count < AOF_TAIL_WAITING_MAX);
     orders.list[orders.count++] = (struct order){
         atomic_load_explicit(&commit.appended, memory_order_relaxed), fd_take, size_bytes};
     lock_release(&orders_lock);
     commit_kick();
 }
 
-/* ---- the thread's end: faults ---- */
+/* ---- the far end: faults ---- */
+
+static void pause_ns(long ns)
+{
+    const struct timespec time = {.tv_nsec = ns};
+    nanosleep(&time, NULL);
+}
 
 static void tell_faults(void)
 {
@@ -166,6 +173,7 @@ static void note_sync_failed(int error)
 
 /* Writes up to `end` into the file. False (errno set) when that failed, whatever came into it: the
  * next try overwrites it with the same bytes. */
+static bool write_until(uint64_t end, struct block **block, size_t *used) REQUIRES(far_lock);
 static bool write_until(uint64_t end, struct block **block, size_t *used)
 {
     uint64_t at = far.written;
@@ -195,6 +203,7 @@ static bool write_until(uint64_t end, struct block **block, size_t *used)
 }
 
 /* Frees the blocks before `last`. */
+static void forget_blocks(struct block *last) REQUIRES(far_lock);
 static void forget_blocks(struct block *last)
 {
     while (far.block != last) {
@@ -205,6 +214,7 @@ static void forget_blocks(struct block *last)
 }
 
 /* Writes up to `end`, all of it or nothing. */
+static bool write_whole(uint64_t end) REQUIRES(far_lock);
 static bool write_whole(uint64_t end)
 {
     struct block *block = far.block;
@@ -222,78 +232,11 @@ static bool write_whole(uint64_t end)
     far.written = end;
     far.used = used;
     forget_blocks(block);
-    atomic_store_explicit(&shared.written, end, memory_order_release);
+    atomic_store_explicit(&commit.written, end, memory_order_release);
     atomic_store_explicit(&shared.file_bytes, far.size_bytes, memory_order_relaxed);
     atomic_store_explicit(&commit.crowded, commit_appended() - end > CROWDED_BYTES,
                           memory_order_relaxed);
     return true;
-}
-
-/* ---- syncing ---- */
-
-static void publish_sure(void)
-{
-    atomic_store_explicit(&shared.sure, far.sure, memory_order_release);
-    if (!atomic_load(&shared.trusted)) {
-        return;
-    }
-    if (far.sure > commit_synced()) {
-        commit_advance(far.sure);
-    }
-    commit_advance_on_disk(far.sure);
-}
-
-static bool sync_file(void)
-{
-    if (far.fd >= 0 && fdatasync(far.fd) < 0) {
-        note_sync_failed(errno);
-        return false;
-    }
-    far.sure = far.written;
-    far.synced_us = clock_mono_us();
-    publish_sure();
-    return true;
-}
-
-static bool sync_is_due(uint64_t now_us)
-{
-    if (far.written == far.sure) {
-        return false;
-    }
-    if (atomic_load(&shared.flushes) > 0) {
-        return true;
-    }
-    if (atomic_load(&shared.lenient)) {
-        return false;
-    }
-    switch (atomic_load(&shared.sync)) {
-    case AOF_SYNC_ALWAYS:
-        return true;
-    case AOF_SYNC_EVERYSEC:
-        return now_us - far.synced_us >= SYNC_PERIOD_US;
-    default:
-        return false;
-    }
-}
-
-static void sync_if_due(void)
-{
-    uint64_t now_us = clock_mono_us();
-    bool trusted = atomic_load(&shared.trusted);
-    if (far.written == far.sure) {
-        far.dirty_us = now_us;
-        publish_sure();
-    }
-    if (trusted && sync_is_due(now_us)) {
-        if (atomic_load(&shared.sync) == AOF_SYNC_EVERYSEC && now_us - far.dirty_us > DELAYED_US) {
-            atomic_fetch_add(&shared.delayed, 1);
-        }
-        sync_file();
-    } else if (trusted && far.written > far.sure && atomic_load(&shared.lenient) &&
-               far.written > commit_synced() && atomic_load(&shared.sync) == AOF_SYNC_ALWAYS) {
-        /* Who asked for no syncs during rewrites waits for none. */
-        commit_advance(far.written);
-    }
 }
 
 /* ---- files ---- */
@@ -309,11 +252,147 @@ static bool next_order(struct order *order)
     return any;
 }
 
+static void end_order(void)
+{
+    lock_acquire(&orders_lock);
+    orders.count--;
+    memmove(orders.list, orders.list + 1, (size_t)orders.count * sizeof(orders.list[0]));
+    lock_release(&orders_lock);
+}
+
+/* Writes up to `end`, or up to where the next file begins; false after a fault. */
+static bool write_some(uint64_t end) REQUIRES(far_lock);
+static bool write_some(uint64_t end)
+{
+    struct order order;
+    if (next_order(&order) && order.position < end) {
+        end = order.position;
+    }
+    return far.written >= end || write_whole(end);
+}
+
+/* ---- whoever replies ---- */
+
+/* Only the thread begins files, and only it tries again after a fault. */
+static void write_before_reply(uint64_t position)
+{
+    uint64_t begin_us = 0;
+    if (!atomic_load(&shared.write_error)) {
+        lock_acquire(&far_lock);
+        if (far.written < position) {
+            write_some(commit_appended());
+        }
+        lock_release(&far_lock);
+    }
+    while (commit_written() < position && !atomic_load(&shared.write_error)) {
+        uint64_t now_us = clock_mono_us();
+        begin_us = begin_us ? begin_us : now_us;
+        if (now_us - begin_us > FLUSH_MAX_US) {
+            return;
+        }
+        commit_kick();
+        pause_ns(LOOK_NS);
+    }
+}
+
+/* ---- syncing ---- */
+
+static void publish_sure(uint64_t sure) REQUIRES(far_lock);
+static void publish_sure(uint64_t sure)
+{
+    far.sure = sure;
+    atomic_store_explicit(&shared.sure, sure, memory_order_release);
+    if (!atomic_load(&shared.trusted)) {
+        return;
+    }
+    if (sure > commit_synced()) {
+        commit_advance(sure);
+    }
+    commit_advance_on_disk(sure);
+}
+
+/* Syncs what is written so far. Others write meanwhile; the file stays open, for only this thread
+ * closes it. */
+static void sync_file(void)
+{
+    lock_acquire(&far_lock);
+    int fd = far.fd;
+    uint64_t written = far.written;
+    lock_release(&far_lock);
+    if (fd >= 0 && fdatasync(fd) < 0) {
+        note_sync_failed(errno);
+        return;
+    }
+    syncer.synced_us = clock_mono_us();
+    lock_acquire(&far_lock);
+    publish_sure(written);
+    lock_release(&far_lock);
+}
+
+static bool sync_is_due(uint64_t now_us)
+{
+    if (atomic_load(&shared.flushes) > 0) {
+        return true;
+    }
+    if (atomic_load(&shared.lenient)) {
+        return false;
+    }
+    switch (atomic_load(&shared.sync)) {
+    case AOF_SYNC_ALWAYS:
+        return true;
+    case AOF_SYNC_EVERYSEC:
+        return now_us - syncer.synced_us >= SYNC_PERIOD_US;
+    default:
+        return false;
+    }
+}
+
+/* Who asked for no syncs during rewrites waits for none. */
+static void advance_leniently(uint64_t written)
+{
+    if (atomic_load(&shared.lenient) && atomic_load(&shared.sync) == AOF_SYNC_ALWAYS &&
+        written > commit_synced()) {
+        commit_advance(written);
+    }
+}
+
+static void sync_if_due(void)
+{
+    uint64_t now_us = clock_mono_us();
+    bool trusted = atomic_load(&shared.trusted);
+    lock_acquire(&far_lock);
+    uint64_t written = far.written;
+    bool clean = written == far.sure;
+    if (clean) {
+        syncer.dirty_us = now_us;
+        publish_sure(written);
+    }
+    lock_release(&far_lock);
+    if (clean || !trusted) {
+        return;
+    }
+    if (!sync_is_due(now_us)) {
+        advance_leniently(written);
+        return;
+    }
+    if (atomic_load(&shared.sync) == AOF_SYNC_EVERYSEC && now_us - syncer.dirty_us > DELAYED_US) {
+        atomic_fetch_add(&shared.delayed, 1);
+    }
+    sync_file();
+}
+
+/* Goes over to the next file. */
+static void begin_file(const struct order *order) REQUIRES(far_lock);
 static void begin_file(const struct order *order)
 {
     if (far.fd >= 0) {
-        /* Whatever appendfsync says: nobody looks after this file later. A fault is told. */
-        sync_file();
+        /* Whatever appendfsync says: nobody looks after this file later, and what the next one
+         * gets must not reach the disk before it. A fault is told. */
+        if (fdatasync(far.fd) < 0) {
+            note_sync_failed(errno);
+        } else {
+            publish_sure(far.written);
+        }
         close(far.fd);
     }
     far.fd = order->fd;
@@ -321,42 +400,38 @@ static void begin_file(const struct order *order)
     atomic_store(&shared.open, far.fd >= 0);
     atomic_store(&shared.file_bytes, far.size_bytes);
     if (far.fd < 0) {
-        far.sure = far.written;
-        publish_sure();
+        publish_sure(far.written);
     }
-    lock_acquire(&orders_lock);
-    orders.count--;
-    memmove(orders.list, orders.list + 1, (size_t)orders.count * sizeof(orders.list[0]));
-    lock_release(&orders_lock);
+    end_order();
 }
 
 /* Writes all that is there and changes files on the way; false after a fault. */
 static bool write_all(void)
 {
-    uint64_t end = commit_appended();
     struct order order;
-    while (next_order(&order) && order.position <= end) {
-        if (far.written < order.position && !write_whole(order.position)) {
-            return false;
+    bool fine, begins;
+    do {
+        if (next_order(&order)) {
+            sync_file(); /* so that little is left to sync while others wait */
         }
-        begin_file(&order);
-    }
-    return far.written == end || write_whole(end);
+        lock_acquire(&far_lock);
+        fine = write_some(commit_appended());
+        begins = fine && next_order(&order) && order.position == far.written;
+        if (begins) {
+            begin_file(&order);
+        }
+        lock_release(&far_lock);
+    } while (begins);
+    return fine;
 }
 
 /* ---- the thread ---- */
-
-static void pause_ns(long ns)
-{
-    const struct timespec time = {.tv_nsec = ns};
-    nanosleep(&time, NULL);
-}
 
 /* Sleeps until there is something to do, or for a while. */
 static void sleep_idle(void)
 {
     atomic_store(&commit.asleep, 1);
-    if (atomic_load(&commit.appended) == far.written && !atomic_load(&shared.stopping) &&
+    if (atomic_load(&commit.appended) == commit_written() && !atomic_load(&shared.stopping) &&
         atomic_load(&shared.flushes) == 0) {
         futex_wait(&commit.asleep, 1, IDLE_NS);
     }
@@ -367,22 +442,14 @@ static void *run(void *arg)
 {
     (void)arg;
     thread_enter("aof");
-    for (int quiet = 0;;) {
-        uint64_t before = far.written;
-        bool stopping = atomic_load(&shared.stopping);
+    for (bool stopping = false; !stopping;) {
+        stopping = atomic_load(&shared.stopping);
         bool fine = write_all();
         sync_if_due();
-        if (stopping) {
-            break;
-        }
-        quiet = far.written == before ? quiet + 1 : 0;
-        bool always = atomic_load(&shared.sync) == AOF_SYNC_ALWAYS;
-        if (!fine) {
+        if (!stopping && !fine) {
             pause_ns(RETRY_NS);
-        } else if (quiet > QUIET_LOOKS || always) {
+        } else if (!stopping) {
             sleep_idle();
-        } else {
-            pause_ns(PACE_NS);
         }
     }
     thread_leave();
@@ -391,9 +458,13 @@ static void *run(void *arg)
 
 void aof_tail_start(void)
 {
-    near.block = far.block = block_create();
+    near.block = block_create();
+    lock_acquire(&far_lock);
+    far.block = near.block;
+    lock_release(&far_lock);
+    commit_set_writer(write_before_reply);
     atomic_store(&shared.running, true);
-    int error = thread_start(&far.pthread, run, NULL);
+    int error = thread_start(&syncer.pthread, run, NULL);
     if (error) {
         log_warning("Can't start the AOF's thread: %s", strerror(error));
         abort();
@@ -408,12 +479,15 @@ void aof_tail_stop(void)
     aof_tail_flush(true);
     atomic_store(&shared.stopping, true);
     commit_kick();
-    pthread_join(far.pthread, NULL);
+    pthread_join(syncer.pthread, NULL);
+    lock_acquire(&far_lock);
     if (far.fd >= 0) {
         close(far.fd);
         far.fd = -1;
     }
     forget_blocks(near.block);
+    far.block = NULL;
+    lock_release(&far_lock);
     mem_free(near.block);
     mem_free(atomic_exchange(&shared.spare, NULL));
     atomic_store(&shared.running, false);
@@ -424,11 +498,11 @@ bool aof_tail_flush(bool sync)
     uint64_t end = commit_appended(), begin_us = clock_mono_us();
     atomic_fetch_add(&shared.flushes, sync);
     bool done;
-    while (!(done = (sync ? atomic_load(&shared.sure) : atomic_load(&shared.written)) >= end) &&
+    while (!(done = (sync ? atomic_load(&shared.sure) : commit_written()) >= end) &&
            !atomic_load(&shared.write_error) && !atomic_load(&shared.sync_error) &&
            clock_mono_us() - begin_us < FLUSH_MAX_US) {
         commit_kick();
-        pause_ns(PACE_NS / 4);
+        pause_ns(LOOK_NS);
     }
     atomic_fetch_sub(&shared.flushes, sync);
     return done;
@@ -456,13 +530,17 @@ void aof_tail_set_lenient(bool lenient)
 
 struct aof_tail_facts aof_tail_facts(void)
 {
+    lock_acquire(&orders_lock);
+    int waiting = orders.count;
+    lock_release(&orders_lock);
     return (struct aof_tail_facts){
         .file_bytes = atomic_load(&shared.file_bytes),
-        .buffered = commit_appended() - atomic_load(&shared.written),
+        .buffered = commit_appended() - commit_written(),
         .delayed = atomic_load(&shared.delayed),
         .write_error = atomic_load(&shared.write_error),
         .sync_error = atomic_load(&shared.sync_error),
         .sync_failures = atomic_load(&shared.sync_failures),
+        .files_waiting = waiting,
         .open = atomic_load(&shared.open),
     };
 }

@@ -4,8 +4,12 @@
  *   writers --memcpy--> blocks --write--> file (the kernel's) --fdatasync--> disk
  *           appended              written                      synced (engine/commit.h)
  *
- * Blocks are a queue with one end for the holder of the exclusive lock and one for the thread: no
- * lock is needed to append. Files follow one another at positions that were fixed under the
+ * With appendfsync always the thread does both, and replies wait for it. Otherwise whoever is about
+ * to reply writes what is there, of all threads (commit_write), so that a process that is killed
+ * loses nothing it has acknowledged, and the thread only syncs; writing does not wait for a sync.
+ *
+ * Blocks are a queue with one end for the holder of the exclusive lock and one for whoever writes,
+ * behind a lock of its own: none is needed to append. Files follow one another at positions that were fixed under the
  * exclusive lock (aof_tail_open); the one before is synced and closed when all of it is written.
  *
  * When a write fails (ENOSPC, EIO), what of it had come into the file is cut off again and the same
@@ -13,8 +17,8 @@
  * what of the file is on the disk, and no later sync of it is believed: commit_synced stands still
  * until aof_tail_trust says that everything before is safe otherwise (a rewrite).
  *
- * State: the near end is keyspace, the far end the thread's, orders to it are behind a leaf lock,
- * figures are atomic. */
+ * State: the near end is keyspace, the far end behind a lock that is held while a file is written,
+ * orders to the thread are behind a leaf lock, figures are atomic. */
 #ifndef PERSIST_AOF_TAIL_H
 #define PERSIST_AOF_TAIL_H
 
@@ -23,6 +27,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define AOF_TAIL_WAITING_MAX 16
 
 enum aof_sync { AOF_SYNC_NO, AOF_SYNC_EVERYSEC, AOF_SYNC_ALWAYS };
 
@@ -34,7 +40,7 @@ void aof_tail_stop(void);
 /* Appends bytes. */
 void aof_tail_append(struct slice bytes) REQUIRES(keyspace_lock);
 /* From here on the log goes into the open file `fd_take`, `size_bytes` long; -1: into none, what is
- * appended from now on is dropped. */
+ * appended from now on is dropped. At most AOF_TAIL_WAITING_MAX files may be waiting. */
 void aof_tail_open(int fd_take, uint64_t size_bytes) REQUIRES(keyspace_lock);
 /* Waits until all that was appended is written, and with `sync` synced; false when that fails or
  * takes too long. Not under the keyspace lock. */
@@ -54,6 +60,7 @@ struct aof_tail_facts {
     int write_error;        /* errno of the fault that lasts, 0 without one */
     int sync_error;         /* the same of a sync: the files cannot be trusted */
     uint64_t sync_failures; /* so far */
+    int files_waiting;      /* opened, and not begun: the one before is not written and synced */
     bool open;              /* there is a file */
 };
 /* Any thread. */

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from lib.resp import Error
+from lib.rounds import rounds
 from lib.seeds import generator, seeds
 
 FAR_MS = 4102444800000
@@ -397,7 +398,8 @@ def mutate(rng, body):
 
 
 @pytest.mark.any_threads
-@pytest.mark.parametrize("seed", seeds(1))
+@pytest.mark.rounds
+@pytest.mark.parametrize("seed", seeds(rounds(1, 75)))
 def test_mutated_payloads(server, client, seed):
     rng = generator(seed, "payloads")
     build(client)

@@ -3,12 +3,13 @@ appendfsync always loses nothing that was answered, everysec at most two seconds
 set of files that cannot be read; nor is there after a kill -9 and a start before it, or while the log
 is rewritten or switched on, RDB files, the configuration or the users are written."""
 
-import os
+
 
 import pytest
 
 from lib.disk import Disk, File, Recorder
 from lib.power import Round
+from lib.rounds import rounds
 from lib.seeds import generator, seeds
 from lib.server import is_redis, server_path
 
@@ -17,8 +18,7 @@ pytestmark = [
     pytest.mark.skipif(is_redis(server_path()), reason="looks at our files"),
 ]
 
-# Long rounds (make test-long) run each of these so often.
-ROUNDS = int(os.environ.get("ROUNDS", "1"))
+ROUNDS = rounds(1, 40)
 
 
 @pytest.fixture
@@ -49,6 +49,7 @@ def one_round(recorder, threads, policy, seed, states, work, options=None, pause
         r.end()
 
 
+@pytest.mark.rounds
 @pytest.mark.parametrize("seed", seeds(ROUNDS))
 @pytest.mark.parametrize("preamble", ["yes", "no"])
 def test_always(recorder, threads, seed, preamble):
@@ -56,6 +57,7 @@ def test_always(recorder, threads, seed, preamble):
               {"aof-use-rdb-preamble": preamble})
 
 
+@pytest.mark.rounds
 @pytest.mark.parametrize("seed", seeds(ROUNDS))
 def test_everysec(recorder, threads, seed):
     def work(r, rng):
@@ -66,6 +68,7 @@ def test_everysec(recorder, threads, seed):
     one_round(recorder, threads, "everysec", seed, 24, work, pause_s=0.01)
 
 
+@pytest.mark.rounds
 @pytest.mark.parametrize("seed", seeds(ROUNDS))
 def test_after_a_kill(recorder, threads, seed):
     """kill -9, a start on what the kernel has, more writes, and only then the power goes."""

@@ -10,12 +10,11 @@ import pytest
 
 from lib.bounds import eventually
 from lib.resp import Closed, Error, Timeout
+from lib.rounds import rounds
 from lib.server import is_redis, server_path
 
 pytestmark = pytest.mark.skipif(is_redis(server_path()), reason="a promise of ours, not of Redis")
 
-# Long rounds (make test-long) run so many.
-ROUNDS = int(os.environ.get("ROUNDS", "0"))
 CLIENTS = 4
 WAYS = [signal.SIGTERM, signal.SIGINT, ["SHUTDOWN"], ["SHUTDOWN", "NOSAVE"], ["SHUTDOWN", "SAVE"],
         ["SHUTDOWN", "NOW"], ["SHUTDOWN", "FORCE"], ["SHUTDOWN", "NOSAVE", "NOW", "FORCE"],
@@ -149,10 +148,11 @@ def kill_rounds(server, rounds, seed):
             os.unlink(server.file(name))
 
 
+@pytest.mark.rounds
 @pytest.mark.parametrize("policy", ["always", "everysec", "no"])
 def test_kills(make_server, policy):
     """kill -9 of the process, not of the machine, costs nothing that was acknowledged, whatever
     appendfsync says."""
     server = make_server({"appendonly": "yes", "appendfsync": policy},
                          files=["appendonlydir", "dump.rdb"])
-    kill_rounds(server, ROUNDS or 8, "kills/%s" % policy)
+    kill_rounds(server, rounds(8, 500), "kills/%s" % policy)
