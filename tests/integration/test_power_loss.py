@@ -3,7 +3,7 @@ appendfsync always loses nothing that was answered, everysec at most two seconds
 set of files that cannot be read; nor is there after a kill -9 and a start before it, or while the log
 is rewritten or switched on, RDB files, the configuration or the users are written."""
 
-
+import os
 
 import pytest
 
