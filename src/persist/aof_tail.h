@@ -9,8 +9,9 @@
  * loses nothing it has acknowledged, and the thread only syncs; writing does not wait for a sync.
  *
  * Blocks are a queue with one end for the holder of the exclusive lock and one for whoever writes,
- * behind a lock of its own: none is needed to append. Files follow one another at positions that were fixed under the
- * exclusive lock (aof_tail_open); the one before is synced and closed when all of it is written.
+ * behind a lock of its own: none is needed to append. Files follow one another at positions that
+ * were fixed under the exclusive lock (aof_tail_open); the one before is synced and closed when all
+ * of it is written.
  *
  * When a write fails (ENOSPC, EIO), what of it had come into the file is cut off again and the same
  * bytes are tried once more later; meanwhile the fault is told. When a sync fails, nobody can know

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,8 +39,8 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *directory = getenv("KEYDB_TEST_DISK_ROOT"), *path = getenv("KEYDB_TEST_DISK_LOG");
     if (directory && path && strlen(directory) < PATH_MAX && strlen(path) < PATH_MAX) {
-        strcpy(root, directory);
-        strcpy(log_path, path);
+        snprintf(root, sizeof(root), "%s", directory);
+        snprintf(log_path, sizeof(log_path), "%s", path);
         root_len = strlen(root);
     }
 }
@@ -79,17 +80,15 @@ static const char *below(const char *name, char full[PATH_MAX])
     if (!root_len || !name) {
         return NULL;
     }
+    int len;
     if (name[0] == '/') {
-        if (strlen(name) >= PATH_MAX) {
-            return NULL;
-        }
-        strcpy(full, name);
+        len = snprintf(full, PATH_MAX, "%s", name);
     } else {
-        if (!getcwd(full, PATH_MAX) || strlen(full) + strlen(name) + 2 > PATH_MAX) {
-            return NULL;
-        }
-        strcat(full, "/");
-        strcat(full, name);
+        char here[PATH_MAX];
+        len = getcwd(here, sizeof(here)) ? snprintf(full, PATH_MAX, "%s/%s", here, name) : -1;
+    }
+    if (len < 0 || len >= PATH_MAX) {
+        return NULL;
     }
     if (strncmp(full, root, root_len) != 0 || (full[root_len] != '/' && full[root_len] != '\0')) {
         return NULL;
@@ -233,7 +232,7 @@ int rename(const char *from, const char *to)
     if (result == 0 && old && new) {
         size_t len = strlen(old) + 1;
         memcpy(both, old, len);
-        strcpy(both + len, new);
+        memcpy(both + len, new, strlen(new));
         record('R', -1, 0, 0, both, len + strlen(new));
     }
     return result;
