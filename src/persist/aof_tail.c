@@ -24,6 +24,8 @@
 /* Between two looks of those who wait for the thread. */
 #define LOOK_NS (250 * 1000)
 #define SYNC_PERIOD_US ((uint64_t)1000 * 1000)
+/* A sync that is so late counts as delayed, and replies wait for it: so much of what was
+ * acknowledged is all that may be lost. */
 #define DELAYED_US ((uint64_t)2000 * 1000)
 /* Time between two tries after a fault. */
 #define RETRY_NS (100 * 1000 * 1000)
@@ -61,8 +63,7 @@ static struct {
 
 /* The thread's own. */
 static struct {
-    uint64_t synced_us; /* when the last sync ended */
-    uint64_t dirty_us;  /* when the first byte came that is not synced */
+    uint64_t synced_us; /* when the last sync began */
     pthread_t pthread;
 } syncer;
 
@@ -77,6 +78,7 @@ static struct {
     _Atomic int sync; /* enum aof_sync */
     _Atomic bool lenient, stopping, trusted, running;
     _Atomic uint64_t file_bytes, delayed, sure, sync_failures;
+    _Atomic uint64_t clean_us; /* what was written before this moment is synced */
     _Atomic int write_error, sync_error;
     _Atomic bool open;
     _Atomic uint32_t flushes; /* wanted: sync at once */
@@ -273,10 +275,18 @@ static bool write_some(uint64_t end)
 
 /* ---- whoever replies ---- */
 
+/* With everysec, the disk is so slow that more would be lost than is promised. */
+static bool is_far_behind(uint64_t now_us)
+{
+    uint64_t clean_us = atomic_load_explicit(&shared.clean_us, memory_order_relaxed);
+    return now_us > clean_us && now_us - clean_us > DELAYED_US &&
+           atomic_load(&shared.sync) == AOF_SYNC_EVERYSEC && !atomic_load(&shared.lenient) &&
+           atomic_load(&shared.trusted);
+}
+
 /* Only the thread begins files, and only it tries again after a fault. */
 static void write_before_reply(uint64_t position)
 {
-    uint64_t begin_us = 0;
     if (!atomic_load(&shared.write_error)) {
         lock_acquire(&far_lock);
         if (far.written < position) {
@@ -284,14 +294,12 @@ static void write_before_reply(uint64_t position)
         }
         lock_release(&far_lock);
     }
-    while (commit_written() < position && !atomic_load(&shared.write_error)) {
-        uint64_t now_us = clock_mono_us();
-        begin_us = begin_us ? begin_us : now_us;
-        if (now_us - begin_us > FLUSH_MAX_US) {
-            return;
-        }
+    uint64_t begin_us = clock_mono_us(), now_us = begin_us;
+    while ((commit_written() < position || is_far_behind(now_us)) &&
+           !atomic_load(&shared.write_error) && now_us - begin_us < FLUSH_MAX_US) {
         commit_kick();
         pause_ns(LOOK_NS);
+        now_us = clock_mono_us();
     }
 }
 
@@ -315,6 +323,7 @@ static void publish_sure(uint64_t sure)
  * closes it. */
 static void sync_file(void)
 {
+    uint64_t begin_us = clock_mono_us();
     lock_acquire(&far_lock);
     int fd = far.fd;
     uint64_t written = far.written;
@@ -323,7 +332,8 @@ static void sync_file(void)
         note_sync_failed(errno);
         return;
     }
-    syncer.synced_us = clock_mono_us();
+    syncer.synced_us = begin_us;
+    atomic_store(&shared.clean_us, begin_us);
     lock_acquire(&far_lock);
     publish_sure(written);
     lock_release(&far_lock);
@@ -364,7 +374,7 @@ static void sync_if_due(void)
     uint64_t written = far.written;
     bool clean = written == far.sure;
     if (clean) {
-        syncer.dirty_us = now_us;
+        atomic_store(&shared.clean_us, now_us);
         publish_sure(written);
     }
     lock_release(&far_lock);
@@ -375,10 +385,10 @@ static void sync_if_due(void)
         advance_leniently(written);
         return;
     }
-    if (atomic_load(&shared.sync) == AOF_SYNC_EVERYSEC && now_us - syncer.dirty_us > DELAYED_US) {
+    sync_file();
+    if (is_far_behind(clock_mono_us())) {
         atomic_fetch_add(&shared.delayed, 1);
     }
-    sync_file();
 }
 
 /* Goes over to the next file. */

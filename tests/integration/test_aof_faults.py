@@ -5,6 +5,7 @@ when the fault is gone. After a sync that failed no later one is believed."""
 import errno
 import os
 import select
+import time
 
 import pytest
 
@@ -99,6 +100,30 @@ def test_errors(make_faulty, faults, policy, switches):
         assert c.call("GET", "a") == b"1" and c.call("STRLEN", "b") == 10000
         assert c.call("GET", "c") == b"3" and c.call("EXISTS", "refused") == 0
     assert os.strerror(error) in server.output()
+
+
+@pytest.mark.parametrize("policy", ["everysec", "no"])
+def test_a_disk_that_hangs(make_faulty, faults, policy):
+    """With everysec replies stop after two seconds, so that no more than that can be lost; with `no`
+    nobody waits."""
+    server = make_faulty(dict(AOF, appendfsync=policy))
+    with server.connect() as c, server.connect() as other:
+        c.ok("SET", "a", "1")
+        faults.set(sync_hangs=1)
+        begin = time.monotonic()
+        stopped = False
+        while not stopped and time.monotonic() < begin + (60 if policy == "everysec" else 4):
+            c.send("SET", "b", "1")
+            stopped = not select.select([c.sock], [], [], 5 if policy == "everysec" else 60)[0]
+            if not stopped:
+                assert c.read() == b"OK"
+                time.sleep(0.01)
+        assert stopped == (policy == "everysec")
+        faults.set()
+        if stopped:
+            assert c.read() == b"OK"
+            eventually(lambda: server.info("persistence")["aof_delayed_fsync"] != "0", "it is told")
+        other.ok("SET", "c", "1")
 
 
 @pytest.mark.parametrize("switches", [

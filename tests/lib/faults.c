@@ -21,6 +21,7 @@ struct control {
     volatile int32_t short_writes; /* half of what is asked, at least a byte */
     volatile int32_t kill_at, calls;
     volatile int32_t write_after; /* writes that still succeed before write_error */
+    volatile int32_t sync_hangs;  /* syncs of files do not come back as long as this is set */
 };
 
 static struct control none, *control = &none;
@@ -160,6 +161,9 @@ static int sync_with(const char *name, int fd)
         if (fails(control->fsync_error)) {
             return -1;
         }
+    }
+    while (control->sync_hangs && concerns(fd)) {
+        usleep(1000);
     }
     return next(fd);
 }
