@@ -249,7 +249,6 @@ static void child_ended(int pid, int status)
     struct aof_manifest next = {0};
     temporary_name(pid, temporary);
     int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
-    aof_state.child = 0;
     rewrite.took_s = (clock_wall_ms() - rewrite.start_ms) / 1000;
     rewrite.last_end_ms = clock_wall_ms();
     rewrite.last_cow_bytes = child_report_read().cow_peak_bytes;
@@ -266,6 +265,8 @@ static void child_ended(int pid, int status)
     }
     unlink(temporary);
     aof_manifest_deinit(&next);
+    /* Only now: who sees in INFO that no rewrite runs may rely on what it has done. */
+    aof_state.child = 0;
     aof_apply_sync();
 }
 
