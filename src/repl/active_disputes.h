@@ -1,0 +1,41 @@
+/* Keys of which this node has seen that others may see them differently, and for which it will tell
+ * its state: when the key has had no further dispute for a moment, so that a burst gets one answer,
+ * or after a second. They are kept in the files: a node that forgot one in a crash would leave the
+ * key different for ever. State: keyspace (exclusive mode). */
+#ifndef REPL_ACTIVE_DISPUTES_H
+#define REPL_ACTIVE_DISPUTES_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ACTIVE_DISPUTE_QUIET_MS 100
+#define ACTIVE_DISPUTE_MAX_MS 1000
+
+struct active_disputes;
+
+/* Without any. */
+struct active_disputes *active_disputes_create(void);
+/* Frees it and nulls the caller's pointer. */
+void active_disputes_destroy(struct active_disputes **d);
+/* A dispute of the key, at a time that never goes back. `state_stamp`: of a state that others may
+ * have taken and this node could not; else 0. */
+void active_disputes_note(struct active_disputes *d, int db, struct slice key, uint64_t state_stamp,
+                          int64_t now_ms);
+/* The content is exact again from a state or whole write with this stamp on: nobody can see the key
+ * differently, unless he begins from a later state. */
+void active_disputes_settle(struct active_disputes *d, int db, struct slice key, uint64_t stamp);
+bool active_disputes_pending(const struct active_disputes *d, int db, struct slice key);
+size_t active_disputes_count(const struct active_disputes *d);
+/* Takes a key out whose time has come: its state is to be told now. False when there is none. The
+ * name goes to `key`, which is cleared first. */
+bool active_disputes_take_due(struct active_disputes *d, int64_t now_ms, int *db, struct buf *key);
+typedef void (*active_disputes_visit_fn)(int db, struct slice key, void *context);
+/* All pending ones, oldest first; `visit` changes nothing here. */
+void active_disputes_each(const struct active_disputes *d, active_disputes_visit_fn visit,
+                          void *context);
+
+#endif

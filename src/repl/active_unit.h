@@ -1,0 +1,53 @@
+/* A unit: one write as it travels, its commands in one allocation, shared by the logs and the
+ * window. The commands are a request's bytes: "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"...; SELECT stands
+ * where the database changes, and is not one of them. State: immutable but for the count, which is
+ * atomic. */
+#ifndef REPL_ACTIVE_UNIT_H
+#define REPL_ACTIVE_UNIT_H
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "repl/active_origins.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct active_unit {
+    _Atomic uint32_t references;
+    uint16_t db; /* of its first command */
+    uint32_t len;
+    struct active_dot dot;
+    char bytes[];
+};
+
+/* A command of a unit. `argv` lives until the next one, slices as long as the unit. */
+struct active_command {
+    int db;
+    uint32_t number; /* in its unit, from 0 */
+    uint32_t offset; /* where it begins, in the unit's bytes */
+    int argc;
+    struct slice *argv;
+    uint32_t end; /* private: behind it */
+    int capacity; /* private */
+};
+
+/* NULL when `commands` are not one or more whole commands; a reference of the caller's. */
+struct active_unit *active_unit_create(struct active_dot dot, int db,
+                                       struct slice commands) MUST_CHECK;
+struct active_unit *active_unit_acquire(struct active_unit *u);
+void active_unit_release(struct active_unit *u);
+
+/* Before the first command. */
+static inline struct active_command active_command_before(const struct active_unit *u)
+{
+    return (struct active_command){.db = u->db, .number = UINT32_MAX};
+}
+/* Goes to the next command; false, and everything freed, when there is none. Who stops before calls
+ * active_command_end. */
+bool active_command_next(const struct active_unit *u, struct active_command *c);
+/* Reads the one command at `offset` again, where its first reading found it. */
+void active_command_at(const struct active_unit *u, uint32_t offset, struct active_command *c);
+void active_command_end(struct active_command *c);
+
+#endif

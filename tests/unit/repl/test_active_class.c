@@ -1,0 +1,227 @@
+/* Classes of told commands: each write command of the registry is in the table, or is of class
+ * order on purpose and listed here; members and keys are where the table says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "commands/commands.h"
+#include "net/net.h"
+#include "persist/persist.h"
+#include "repl/active_class.h"
+#include "repl/migrate.h"
+#include "repl/repl.h"
+#include "script/script.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command_row *const tables[] = {
+    string_commands,        string_set_commands,
+    string_number_commands, string_lcs_commands,
+    bit_commands,           bit_field_commands,
+    hyperloglog_commands,   geo_commands,
+    geo_search_commands,    set_commands,
+    set_random_commands,    set_algebra_commands,
+    zset_commands,          zset_range_commands,
+    zset_pop_commands,      zset_algebra_commands,
+    list_commands,          list_index_commands,
+    key_commands,           key_expire_commands,
+    key_scan_commands,      key_object_commands,
+    hash_commands,          hash_walk_commands,
+    hash_expire_commands,   member_expire_commands,
+    transaction_commands,   connection_commands,
+    client_commands,        introspection_commands,
+    config_commands,        server_commands,
+    memory_commands,        latency_commands,
+    slowlog_commands,       debug_commands,
+    module_commands,        cluster_commands,
+    list_blocking_commands, zset_blocking_commands,
+    stream_commands,        stream_read_commands,
+    stream_info_commands,   stream_group_commands,
+    sort_commands,          stream_group_read_commands,
+    stream_claim_commands,  stream_pending_commands,
+    nested_commands,        pubsub_commands,
+    dump_commands,          save_commands,
+    aof_commands,           migrate_commands,
+    acl_commands,           repl_commands,
+    script_commands,        function_commands,
+};
+
+/* Their result depends on what was there; their key is the first word behind the name. */
+static const char *const of_order[] = {
+    "append",
+    "setrange",
+    "setbit",
+    "bitfield",
+    "incrbyfloat",
+    "hincrbyfloat",
+    "setnx",
+    "getex",
+    "lpush",
+    "rpush",
+    "lpushx",
+    "rpushx",
+    "lset",
+    "linsert",
+    "lrem",
+    "ltrim",
+    "hsetnx",
+    "xtrim",
+    "xsetid",
+    "xack",
+    "xclaim",
+    "xautoclaim",
+    "keydb.hrename",
+    "keydb.nhset",
+    /* Told as PEXPIREAT, PEXPIREMEMBERAT, HPEXPIREAT and deletions; of order where they are not. */
+    "expire",
+    "pexpire",
+    "expireat",
+    "expirememberat",
+    "expiremember",
+    "hexpire",
+    "hpexpire",
+    "hexpireat",
+    /* Told as the effects that they have, never themselves. */
+    "xreadgroup",
+    "xgroup",
+    "eval",
+    "evalsha",
+    "fcall",
+    "pfdebug",
+};
+
+static bool is_of_order(const char *name)
+{
+    for (size_t i = 0; i < sizeof(of_order) / sizeof(of_order[0]); i++) {
+        if (strcmp(name, of_order[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_every_write_has_a_class(void **state)
+{
+    (void)state;
+    int missing = 0, writes = 0;
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
+        command_register(tables[t]);
+    }
+    for (unsigned i = 0; i < command_count(); i++) {
+        const struct command *c = command_at(i);
+        bool write = c->flags & CMD_WRITE;
+        for (unsigned s = 0; s < c->subcommand_count; s++) {
+            write = write || c->subcommands[s].flags & CMD_WRITE;
+        }
+        writes += write;
+        bool listed = active_class_is_listed(slice_cstr(c->row->name));
+        if (write && listed == is_of_order(c->row->name)) {
+            print_error("%s: %s\n", c->row->name, listed ? "listed twice" : "has no class");
+            missing++;
+        }
+    }
+    assert_true(writes > 80);
+    assert_int_equal(missing, 0);
+    for (size_t i = 0; i < sizeof(of_order) / sizeof(of_order[0]); i++) {
+        assert_non_null(command_find(slice_cstr(of_order[i])));
+    }
+    command_teardown();
+}
+
+#define WORDS_MAX 8
+
+/* Pieces as text: class, key, members; one behind the other. */
+static const char *pieces_of(const char *line)
+{
+    static const char *const classes[] = {"order", "whole", "assign",  "add",
+                                          "state", "flush", "keyless", "untold"};
+    static char text[400];
+    struct slice argv[WORDS_MAX], words[ACTIVE_PIECE_WORDS];
+    const struct slice *command;
+    struct active_piece p;
+    int argc = 0;
+    size_t at = 0;
+    while (*line && argc < WORDS_MAX) {
+        size_t len = strcspn(line, " ");
+        argv[argc++] = slice_of(line, len);
+        line += len + (line[len] == ' ');
+    }
+    text[0] = '\0';
+    for (int i = 0; active_classify(argc, argv, i, &p); i++) {
+        at +=
+            (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? "; " : "", classes[p.class]);
+        for (int k = 0; k < p.count; k++) {
+            struct slice m = active_piece_member(&p, argv, k);
+            at += (size_t)snprintf(text + at, sizeof(text) - at, " %.*s", (int)m.len, m.ptr);
+        }
+        int words_count = active_piece_command(&p, argc, argv, words, &command);
+        if (p.values >= 0) {
+            at += (size_t)snprintf(text + at, sizeof(text) - at, " (");
+            for (int k = 0; k < words_count; k++) {
+                at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%.*s", k ? " " : "",
+                                       (int)command[k].len, command[k].ptr);
+            }
+            at += (size_t)snprintf(text + at, sizeof(text) - at, ")");
+        } else {
+            assert_true(command == argv && words_count == argc);
+        }
+    }
+    return text;
+}
+
+static void test_pieces(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"SET k v", "whole"},
+        {"set k v PXAT 1", "whole"},
+        {"SET k v KEEPTTL", "order"},
+        {"SET k v NX", "order"},
+        {"DEL k l", "whole (DEL k); whole (DEL l)"},
+        {"MSET k v l w", "whole (SET k v); whole (SET l w)"},
+        {"MSET k v l", "whole (SET k v)"},
+        {"HSET k f 1 g 2", "assign f g"},
+        {"HDEL k f g", "assign f g"},
+        {"HPEXPIREAT k 5 FIELDS 2 f g", "assign f g"},
+        {"HPEXPIREAT k 5", "assign"},
+        {"ZADD k 1 a 2 b", "assign a b"},
+        {"ZADD k NX 1 a", "order"},
+        {"ZADD k GT CH 1 a", "order"},
+        {"XADD k 5-0 f v", "assign 5-0"},
+        {"XADD k MAXLEN = 1 2-2 g w", "order"},
+        {"XADD k * f v", "order"},
+        {"PEXPIREAT k 5", "assign"},
+        {"PEXPIREAT k 5 NX", "order"},
+        {"PERSIST k", "assign"},
+        {"PERSIST k m", "order"},
+        {"PEXPIREMEMBERAT k m 5", "assign m"},
+        {"INCRBY k 5", "add"},
+        {"HINCRBY k f 5", "add f"},
+        {"ZINCRBY k 5 m", "add m"},
+        {"ZINCRBY k 5", "order"},
+        {"FLUSHALL", "flush"},
+        {"PUBLISH c m", "keyless"},
+        {"RENAME k l", "untold"},
+        {"LPUSH k a", "order"},
+        {"NEVERHEARD k", "order"},
+        {"LPUSH", ""},
+        {"DEL", ""},
+        {"HSET", ""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_string_equal(pieces_of(cases[i][0]), cases[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_write_has_a_class),
+        cmocka_unit_test(test_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

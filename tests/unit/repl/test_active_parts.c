@@ -1,0 +1,438 @@
+/* The parts of active replication, each on its own: clock, origins and positions, units, frames,
+ * logs, the window, disputes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "repl/active_clock.h"
+#include "repl/active_disputes.h"
+#include "repl/active_frame.h"
+#include "repl/active_log.h"
+#include "repl/active_window.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DAY_MS (24 * 3600 * 1000LL)
+
+static int64_t test_now_ms;
+
+static int64_t test_wall_ms(void *context)
+{
+    (void)context;
+    return test_now_ms;
+}
+
+static void test_clock(void **state)
+{
+    (void)state;
+    struct active_clock c = {.wall_ms = test_wall_ms};
+    test_now_ms = 1000;
+    assert_true(active_clock_next(&c) == 1000 << 16);
+    assert_true(active_clock_next(&c) == (1000 << 16) + 1);
+    test_now_ms = 900; /* the wall clock goes back, this one does not */
+    assert_true(active_clock_next(&c) == (1000 << 16) + 2);
+    assert_int_equal(active_clock_ms(&c), 1000);
+    assert_true(active_clock_see(&c, (5000 << 16) + 7));
+    assert_true(active_clock_next(&c) == (5000 << 16) + 8);
+    assert_true(active_clock_see(&c, 1));
+    assert_true(active_clock_tell(&c) == (5000 << 16) + 8);
+    test_now_ms = 6000;
+    assert_true(active_clock_tell(&c) == 6000 << 16);
+    assert_true(active_clock_next(&c) == (6000 << 16) + 1);
+    uint64_t day = (uint64_t)(6000 + DAY_MS) << 16;
+    assert_false(active_clock_see(&c, day + (1 << 16)));
+    assert_true(c.last == (6000 << 16) + 1);
+    assert_true(active_clock_see(&c, day));
+    assert_true(c.last == day);
+}
+
+static struct active_origin_id origin_of(char node, uint64_t epoch)
+{
+    struct active_origin_id id = {.epoch = epoch};
+    memset(id.node, node, sizeof(id.node));
+    return id;
+}
+
+static void test_origins(void **state)
+{
+    (void)state;
+    struct active_origins o;
+    struct active_origin_id a = origin_of('a', 5), b = origin_of('b', 1), later = origin_of('a', 9);
+    active_origins_init(&o);
+    assert_int_equal(active_origins_find(&o, &a), 0);
+    uint16_t ia = active_origins_enter(&o, &a), ib = active_origins_enter(&o, &b);
+    assert_int_equal(active_origins_enter(&o, &a), ia);
+    assert_int_equal(active_origins_arrival(&o, ia, 1), ACTIVE_NEXT);
+    assert_int_equal(active_origins_arrival(&o, ia, 2), ACTIVE_GAP);
+    active_origins_advance(&o, ia, 4);
+    assert_int_equal(active_origins_arrival(&o, ia, 4), ACTIVE_DUPLICATE);
+    active_origins_advance(&o, ia, 3);
+    assert_int_equal(active_origins_at(&o, ia)->position, 4);
+    active_origins_hear(&o, ia, 70, 60);
+    assert_int_equal(active_origins_seen(&o), 0); /* of b nothing is known */
+    active_origins_hear(&o, ib, 50, 40);
+    active_origins_hear(&o, ib, 30, 20);
+    assert_int_equal(active_origins_seen(&o), 50);
+    assert_int_equal(active_origins_stable(&o), 40);
+    uint16_t il = active_origins_enter(&o, &later);
+    assert_int_equal(active_origins_stable(&o), 0);
+    active_origins_hear(&o, il, 90, 45);
+    active_origins_hear(&o, ib, 80, 80);
+    assert_int_equal(active_origins_stable(&o), 45); /* a's first life counts no more */
+    assert_true(active_origins_compare(&o, active_dot_of(7, ib, 1), active_dot_of(8, ia, 1)) < 0);
+    assert_true(active_origins_compare(&o, active_dot_of(7, ib, 1), active_dot_of(7, ia, 1)) > 0);
+    assert_true(active_origins_compare(&o, active_dot_of(7, ia, 1), active_dot_of(7, il, 1)) < 0);
+    assert_true(active_origins_compare(&o, active_dot_of(7, ia, 1), active_dot_of(7, ia, 1)) == 0);
+    active_origins_deinit(&o);
+}
+
+static void test_origins_are_bounded(void **state)
+{
+    (void)state;
+    struct active_origins o;
+    struct active_origin_id id = origin_of('a', 0);
+    active_origins_init(&o);
+    /* The search goes from the end, so that filling the table is not quadratic here: the last rows
+     * are looked at only for what is there. */
+    o.rows = mem_realloc(o.rows, (ACTIVE_ORIGINS_MAX + 1) * sizeof(*o.rows));
+    memset(o.rows, 0, (ACTIVE_ORIGINS_MAX + 1) * sizeof(*o.rows));
+    o.capacity = o.count = ACTIVE_ORIGINS_MAX;
+    assert_int_equal(active_origins_enter(&o, &id), ACTIVE_ORIGINS_MAX);
+    id.epoch = 1;
+    assert_int_equal(active_origins_enter(&o, &id), 0);
+    active_origins_deinit(&o);
+}
+
+static void test_positions_as_bytes(void **state)
+{
+    (void)state;
+    struct active_origins o, other;
+    struct buf bytes = {0};
+    struct active_origin_id a = origin_of('a', 5), b = origin_of('b', UINT64_MAX);
+    active_origins_init(&o);
+    active_origins_init(&other);
+    active_origins_advance(&o, active_origins_enter(&o, &a), 300);
+    active_origins_advance(&o, active_origins_enter(&o, &b), ACTIVE_SEQUENCE_MAX);
+    struct active_cover *c = active_cover_create(&o);
+    active_cover_encode(&o, c, &bytes);
+    assert_int_equal(bytes.len, 4 + 2 * ACTIVE_POSITION_BYTES);
+    active_origins_enter(&other, &b); /* indexes differ there */
+    struct active_cover *d = active_cover_decode(&other, buf_slice(&bytes));
+    assert_non_null(d);
+    assert_true(active_cover_at(d, active_origins_find(&other, &a)) == 300);
+    assert_true(active_cover_has(d, active_dot_of(1, active_origins_find(&other, &b), 77)));
+    assert_false(active_cover_has(d, active_dot_of(1, active_origins_find(&other, &a), 301)));
+    assert_false(active_cover_has(d, active_dot_of(1, 40, 1)));
+    for (size_t len = 0; len < bytes.len; len++) {
+        assert_null(active_cover_decode(&other, slice_of(bytes.data, len)));
+    }
+    bytes.data[3] = (char)0xff; /* four thousand millions of them */
+    assert_null(active_cover_decode(&other, buf_slice(&bytes)));
+    mem_free(c);
+    mem_free(d);
+    buf_deinit(&bytes);
+    active_origins_deinit(&o);
+    active_origins_deinit(&other);
+}
+
+static void test_origin_as_text(void **state)
+{
+    (void)state;
+    struct active_origin_id id = origin_of('\xab', 0x1234), read;
+    char text[ACTIVE_ORIGIN_CHARS];
+    active_origin_format(&id, text);
+    assert_memory_equal(text, "abababababababababababababababab0000000000001234", sizeof(text));
+    assert_true(active_origin_parse(slice_of(text, sizeof(text)), &read));
+    assert_memory_equal(&read, &id, sizeof(id));
+    assert_false(active_origin_parse(slice_of(text, sizeof(text) - 1), &read));
+    text[5] = 'A';
+    assert_false(active_origin_parse(slice_of(text, sizeof(text)), &read));
+    text[5] = '\0';
+    assert_false(active_origin_parse(slice_of(text, sizeof(text)), &read));
+}
+
+/* A request out of words with blanks between. */
+static struct buf request(const char *line)
+{
+    struct buf words = {0}, out = {0};
+    int count = 0;
+    while (*line) {
+        size_t len = strcspn(line, " ");
+        buf_printf(&words, "$%zu\r\n%.*s\r\n", len, (int)len, line);
+        line += len + (line[len] == ' ');
+        count++;
+    }
+    buf_printf(&out, "*%d\r\n", count);
+    buf_append_slice(&out, buf_slice(&words));
+    buf_deinit(&words);
+    return out;
+}
+
+static struct active_unit *unit_of(uint64_t stamp, uint16_t origin, uint64_t sequence,
+                                   const char *line)
+{
+    struct buf bytes = request(line);
+    struct active_unit *u =
+        active_unit_create(active_dot_of(stamp, origin, sequence), 0, buf_slice(&bytes));
+    buf_deinit(&bytes);
+    assert_non_null(u);
+    return u;
+}
+
+static void test_units(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {
+        "",
+        "*1\r\n",
+        "*0\r\n",
+        "*1\r\n$3\r\nDEL",
+        "PING\r\n",
+        "*-1\r\n",
+        "*1\r\n$-1\r\n",
+        "*1\r\n$3\r\nDELxx",
+        "*1 \r\n",
+        "*1\r\n$03\r\n",
+        "*99999999999\r\n",
+        "*2\r\n$6\r\nSELECT\r\n$1\r\nx\r\n",
+        "*2\r\n$6\r\nSELECT\r\n$1\r\n1\r\n", /* nothing is done */
+        "*1\r\n$18446744073709551615\r\nx\r\n",
+    };
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        assert_null(active_unit_create(active_dot_of(1, 1, 1), 0, slice_cstr(broken[i])));
+    }
+    struct active_unit *u = active_unit_create(
+        active_dot_of(1, 1, 1), 3,
+        slice_cstr("*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n*2\r\n$6\r\nselect\r\n$1\r\n7\r\n"
+                   "*1\r\n$8\r\nFLUSHALL\r\n"));
+    struct active_command c = active_command_before(u), again;
+    assert_true(active_command_next(u, &c));
+    assert_true(c.db == 3 && c.number == 0 && c.argc == 2 && slice_equal(c.argv[1], SLICE("k")));
+    assert_true(active_command_next(u, &c));
+    assert_true(c.db == 7 && c.number == 1 && c.argc == 1);
+    active_command_at(u, c.offset, &again);
+    assert_true(slice_equal(again.argv[0], SLICE("FLUSHALL")));
+    active_command_end(&again);
+    assert_false(active_command_next(u, &c));
+    assert_null(c.argv);
+    active_unit_release(u);
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    struct active_frame f;
+    struct active_origin_id id = origin_of('a', 77);
+    const struct active_frame_clock clocks[2] = {{1, 2, 3}, {4, UINT64_MAX, 6}};
+    const char *error;
+    size_t consumed;
+    active_frame_put_origin(&out, 9, &id);
+    active_frame_put_write(&out, 9, ACTIVE_SEQUENCE_MAX, 1u << 31, 65535, 3);
+    buf_append_cstr(&out, "abc");
+    active_frame_put_clocks(&out, clocks, 2);
+    assert_int_equal(out.len, 5 + 26 + 5 + ACTIVE_WRITE_HEAD_BYTES + 3 + 5 + 36);
+    struct slice data = buf_slice(&out);
+    for (size_t len = 0; len < 31; len++) {
+        assert_int_equal(active_frame_next(slice_of(data.ptr, len), 100, &f, &consumed, &error),
+                         ACTIVE_FRAME_MORE);
+    }
+    assert_int_equal(active_frame_next(data, 100, &f, &consumed, &error), ACTIVE_FRAME_WHOLE);
+    assert_true(f.kind == 'O' && f.handle == 9 && memcmp(&f.id, &id, sizeof(id)) == 0);
+    data = slice_of(data.ptr + consumed, data.len - consumed);
+    assert_int_equal(active_frame_next(data, 21, &f, &consumed, &error), ACTIVE_FRAME_BROKEN);
+    assert_int_equal(active_frame_next(data, 22, &f, &consumed, &error), ACTIVE_FRAME_WHOLE);
+    assert_true(f.kind == 'W' && f.sequence == ACTIVE_SEQUENCE_MAX && f.stamp == 1u << 31 &&
+                f.db == 65535 && slice_equal(f.commands, SLICE("abc")));
+    data = slice_of(data.ptr + consumed, data.len - consumed);
+    assert_int_equal(active_frame_next(data, 100, &f, &consumed, &error), ACTIVE_FRAME_WHOLE);
+    assert_true(f.kind == 'C' && f.count == 2 && consumed == data.len);
+    assert_true(active_frame_clock_at(&f, 1).clock == UINT64_MAX &&
+                active_frame_clock_at(&f, 0).seen == 3);
+    static const char *const broken[] = {"\0\0\0\0X", "\1\0\0\0X", "\2\0\0\0Cx", "\1\0\0\0O",
+                                         "\1\0\0\0W"};
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        size_t len = broken[i][0] == 2 ? 6 : 5;
+        assert_int_equal(active_frame_next(slice_of(broken[i], len), 100, &f, &consumed, &error),
+                         ACTIVE_FRAME_BROKEN);
+    }
+    buf_deinit(&out);
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    struct active_log *log = active_log_create(40 * (sizeof(struct active_unit) + 20));
+    assert_true(active_log_keeps_after(log, 1, 0, 0));
+    assert_false(active_log_keeps_after(log, 1, 0, 5));
+    for (uint64_t s = 1; s <= 30; s++) {
+        struct active_unit *a = unit_of(10 * s, 1, s, "DEL k");
+        struct active_unit *b = unit_of(10 * s + 5000, 2, s, "DEL k");
+        active_log_append(log, a);
+        active_log_append(log, b);
+        active_unit_release(a);
+        active_unit_release(b);
+    }
+    /* The lower stamps went first: all that is kept of origin 1 is its end. */
+    assert_true(active_log_keeps_after(log, 2, 0, 30));
+    assert_false(active_log_keeps_after(log, 1, 0, 30));
+    assert_true(active_log_keeps_after(log, 1, 30, 30));
+    uint64_t kept = 0;
+    for (uint64_t s = 1; s <= 30; s++) {
+        struct active_unit *u = active_log_find(log, 1, s);
+        assert_true(!u || active_dot_sequence(u->dot) == s);
+        kept += u != NULL;
+        assert_true(active_log_keeps_after(log, 1, s - 1, 30) == (u != NULL));
+    }
+    assert_true(kept > 0 && kept < 15);
+    assert_true(active_log_bytes(log) <= 40 * (sizeof(struct active_unit) + 20));
+    active_log_skip(log, 2, 25); /* nothing is skipped */
+    assert_non_null(active_log_find(log, 2, 25));
+    active_log_skip(log, 2, 100);
+    assert_null(active_log_find(log, 2, 30));
+    assert_false(active_log_keeps_after(log, 2, 99, 100));
+    struct active_unit *next = unit_of(9000, 2, 101, "DEL k");
+    active_log_append(log, next);
+    assert_true(active_log_keeps_after(log, 2, 100, 101));
+    active_unit_release(next);
+    active_log_destroy(&log);
+    assert_null(log);
+}
+
+static void put_in(struct active_window *w, uint64_t stamp, uint16_t origin, uint64_t sequence,
+                   const char *line)
+{
+    struct active_unit *u = unit_of(stamp, origin, sequence, line);
+    struct active_command c = active_command_before(u);
+    struct active_piece piece;
+    while (active_command_next(u, &c)) {
+        for (int i = 0; active_classify(c.argc, c.argv, i, &piece); i++) {
+            active_window_add(w, u, &c, &piece, NULL);
+        }
+    }
+    active_window_close(w, u);
+    active_unit_release(u);
+}
+
+static void assert_stamps(const struct active_window *w, const char *key, const char *stamps)
+{
+    struct active_view view;
+    struct buf got = {0};
+    active_window_view(w, 0, slice_cstr(key), &view);
+    for (uint32_t i = 0; i < view.count; i++) {
+        buf_printf(&got, "%s%llu", i ? " " : "", (unsigned long long)view.writes[i].dot.stamp);
+    }
+    assert_string_equal(buf_cstr(&got), stamps);
+    active_view_deinit(&view);
+    buf_deinit(&got);
+}
+
+static void count_key(int db, struct slice key, void *context)
+{
+    assert_true(db == 0 && key.len == 1);
+    ++*(int *)context;
+}
+
+static void test_window(void **state)
+{
+    (void)state;
+    struct active_origins o;
+    struct active_origin_id a = origin_of('a', 1), b = origin_of('b', 1);
+    active_origins_init(&o);
+    active_origins_enter(&o, &a);
+    active_origins_enter(&o, &b);
+    struct active_window *w = active_window_create(&o, 10000);
+    put_in(w, 10, 1, 1, "DEL k l");
+    put_in(w, 30, 1, 2, "HSET k f v");
+    put_in(w, 20, 2, 1, "HSET k g v");
+    assert_stamps(w, "k", "10 20 30");
+    assert_stamps(w, "l", "10");
+    put_in(w, 25, 2, 2, "FLUSHDB");
+    put_in(w, 40, 2, 3, "FLUSHALL");
+    assert_stamps(w, "k", "10 20 25 30 40");
+    assert_stamps(w, "l", "10 25 40");
+    assert_true(active_window_last(w, 0, SLICE("k")) == 40);
+    assert_true(active_window_last(w, 1, SLICE("k")) == 40);
+    assert_true(active_window_floor(w) == 0);
+    int keys = 0;
+    active_window_each(w, 0, count_key, &keys);
+    assert_int_equal(keys, 2);
+
+    struct active_cover *none = active_cover_create(&o);
+    assert_true(active_window_holds_beyond(w, none));
+    active_window_sweep(w, 24);
+    assert_stamps(w, "k", "25 30 40");
+    assert_true(active_window_floor(w) == 20);
+    assert_false(active_window_holds_beyond(w, none));
+    none->sequence[1] = 1;
+    none->sequence[2] = 1;
+    assert_true(active_window_holds_beyond(w, none));
+    none->sequence[1] = 7;
+    active_window_skip(w, none, 35); /* origin 1's writes came in another way */
+    assert_stamps(w, "k", "25 40");
+    assert_true(active_window_floor(w) == 35);
+    mem_free(none);
+    for (uint64_t s = 4; s < 1000; s++) {
+        put_in(w, 100 + s, 2, s, "SET k v");
+    }
+    assert_true(active_window_bytes(w) <= 10000);
+    assert_true(active_window_floor(w) > 500);
+    active_window_sweep(w, UINT64_MAX);
+    assert_true(active_window_bytes(w) == 0);
+    assert_stamps(w, "k", "");
+    active_window_destroy(&w);
+    active_origins_deinit(&o);
+}
+
+static void test_disputes(void **state)
+{
+    (void)state;
+    struct active_disputes *d = active_disputes_create();
+    struct buf key = {0};
+    int db;
+    active_disputes_note(d, 3, SLICE("k"), 0, 1000);
+    active_disputes_note(d, 3, SLICE("l"), 50, 1050);
+    assert_false(active_disputes_take_due(d, 1099, &db, &key));
+    active_disputes_note(d, 3, SLICE("k"), 0, 1090);
+    assert_true(active_disputes_take_due(d, 1150, &db, &key));
+    assert_string_equal(buf_cstr(&key), "l");
+    assert_int_equal(db, 3);
+    /* It goes on and on: told after a second. */
+    for (int64_t now = 1150; now < 2000; now += 50) {
+        active_disputes_note(d, 3, SLICE("k"), 70, now);
+        assert_false(active_disputes_take_due(d, now, &db, &key));
+    }
+    active_disputes_settle(d, 3, SLICE("k"), 70); /* not later than the state that was not taken */
+    assert_true(active_disputes_pending(d, 3, SLICE("k")));
+    assert_true(active_disputes_take_due(d, 2000, &db, &key));
+    assert_false(active_disputes_pending(d, 3, SLICE("k")));
+    active_disputes_note(d, 0, SLICE(""), 70, 3000);
+    active_disputes_settle(d, 0, SLICE(""), 71);
+    assert_int_equal(active_disputes_count(d), 0);
+    active_disputes_note(d, 0, SLICE("left"), 0, 3000);
+    buf_deinit(&key);
+    active_disputes_destroy(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_origins_are_bounded),
+        cmocka_unit_test(test_positions_as_bytes),
+        cmocka_unit_test(test_origin_as_text),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_disputes),
+    };
+    hash_set_secret(1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
