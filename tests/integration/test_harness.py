@@ -6,6 +6,7 @@ import stat
 
 import pytest
 
+import lib.server
 from lib.resp import Decoder, Error, Malformed, Map, Push, Set, Simple, encode
 from lib.server import Server, StartFailed, is_redis, server_path
 
@@ -135,3 +136,17 @@ def test_death_is_noticed(threads):
     server.stop()
     assert "died" in server.problems()
     server.remove()
+
+
+def test_a_port_that_was_taken_meanwhile(make_server, monkeypatch):
+    """Two tests may find the same port free; the second server is not mistaken for the first."""
+    first = make_server()
+    free_port = lib.server.free_port
+    given = [first.port]
+    monkeypatch.setattr(lib.server, "free_port", lambda: given.pop() if given else free_port())
+    second = make_server()
+    assert second.port != first.port
+    with second.connect() as client:
+        client.ok("SET", "k", "v")
+    with first.connect() as client:
+        assert client.call("EXISTS", "k") == 0

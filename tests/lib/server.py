@@ -58,6 +58,35 @@ def running_in(group):
     return found
 
 
+def session_of(pid):
+    """The processes of the session that the process leads."""
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.getsid(int(name)) == pid:
+                yield int(name)
+        except ProcessLookupError:
+            pass
+
+
+def listens(pid, port):
+    """Whether a process of its session listens on the TCP port: two tests may have been given the
+    same free one, and then the other's server answers as well."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        with open("/proc/net/" + table, encoding="ascii") as lines:
+            for words in map(str.split, lines):
+                if words[3] == "0A" and words[1].endswith(":%04X" % port):
+                    inodes.add("socket:[%s]" % words[9])
+    for member in session_of(pid):
+        folder = "/proc/%d/fd" % member
+        try:
+            if any(os.readlink(os.path.join(folder, n)) in inodes for n in os.listdir(folder)):
+                return True
+        except OSError:
+            pass  # closed, or ended, meanwhile
+    return False
+
+
 class StartFailed(Exception):
     """The server ended, or never answered, while starting."""
 
@@ -157,11 +186,15 @@ class Server:
             except (OSError, Closed, Timeout):
                 time.sleep(0.01)
                 continue
-            if not (isinstance(reply, Error) and reply.startswith(b"LOADING")):
+            loading = isinstance(reply, Error) and reply.startswith(b"LOADING")
+            if not loading and self._is_ours(probe.address):
                 return
             time.sleep(0.01)
         self.kill()
         raise StartFailed("no PONG within the bound\n%s" % self.output())
+
+    def _is_ours(self, address):
+        return not isinstance(address, tuple) or listens(self.process.pid, address[1])
 
     def stop(self):
         """SIGTERM, SIGKILL after a bound; notes what was wrong.  Idempotent."""

@@ -381,7 +381,7 @@ static bool send_unit(struct link *l, struct node *s, uint16_t origin)
     return true;
 }
 
-bool link_send(struct group *g, int receiver, int sender)
+bool lane_send(struct group *g, int receiver, int sender)
 {
     struct link *l = &g->links[receiver][sender];
     struct node *s = &g->nodes[sender], *r = &g->nodes[receiver];
@@ -537,7 +537,7 @@ static bool move_all(struct group *g)
     bool moved = false;
     for (int i = 0; i < g->options.nodes * g->options.nodes; i++) {
         int r = i / g->options.nodes, s = i % g->options.nodes;
-        while (!g->fault && link_send(g, r, s)) {
+        while (!g->fault && lane_send(g, r, s)) {
             moved = true;
             link_deliver(g, r, s);
         }

@@ -97,7 +97,7 @@ void node_restart(struct node *n);
 void node_tend(struct node *n);
 
 /* The sender puts something under way; false when there is nothing. */
-bool link_send(struct group *g, int receiver, int sender);
+bool lane_send(struct group *g, int receiver, int sender);
 /* The sender tells its clocks. */
 void link_send_clocks(struct group *g, int receiver, int sender);
 /* The receiver takes one message; false when there is none. */

@@ -287,7 +287,7 @@ static void step(struct history *h)
     if (what < 22) {
         write_unit(h, &g->nodes[a]);
     } else if (what < 55) {
-        link_send(g, a, b);
+        lane_send(g, a, b);
     } else if (what < 85) {
         link_deliver(g, a, b);
     } else if (what < 90) {
