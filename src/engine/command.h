@@ -49,9 +49,10 @@ enum command_flag {
                                   on its session */
     CMD_EXCLUSIVE = 1 << 23,   /* runs under the exclusive lock, though it is no write */
     CMD_WAITS_QUIETLY = 1 << 27, /* may wait like one with CMD_BLOCKING (block.h), though COMMAND
-                                    INFO and the categories do not tell; lacks CMD_LOADING */
-    CMD_SOME_NOT_LOADING = CMD_WAITS_QUIETLY, /* the same bit in the flags of a transaction:
-                                                 something that it queues lacks CMD_LOADING */
+                                    INFO and the categories do not tell */
+    CMD_SOME_NOT_LOADING = CMD_WAITS_QUIETLY, /* the same bit in the flags of a transaction (of a
+                                                 call with CMD_TRANSACTION, that is): something
+                                                 that it queues lacks CMD_LOADING */
     CMD_SLOW = 1 << 26,       /* work grows with the data: is timed by itself, and may end a hold */
     CMD_SUBSCRIBED = 1 << 29, /* a RESP2 client that subscribes to something may still send it */
     CMD_CONFIRMS = 1 << 30,   /* replies with pushes, which CLIENT REPLY does not hold back */

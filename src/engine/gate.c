@@ -112,7 +112,8 @@ static const char *refusal_of(const struct call *c, uint32_t shut)
     if (shut & GATE_STALE && !(flags & CMD_STALE)) {
         return stale_refusal;
     }
-    if (shut & GATE_LOADING && (!(flags & CMD_LOADING) || flags & CMD_SOME_NOT_LOADING)) {
+    bool queued_more = c->cmd->flags & CMD_TRANSACTION && flags & CMD_SOME_NOT_LOADING;
+    if (shut & GATE_LOADING && (!(flags & CMD_LOADING) || queued_more)) {
         return loading_refusal;
     }
     return NULL;

@@ -344,6 +344,27 @@ static void teardown(void)
     thread_leave();
 }
 
+/* The end was asked for; the world stands. True when it is time; else the request is off. It is
+ * withdrawn before replicas are waited for, since who waits asks again as soon as they have
+ * everything. */
+static bool may_end(unsigned flags) REQUIRES(gil);
+static bool may_end(unsigned flags)
+{
+    if (flags & SHUTDOWN_READY) {
+        return true;
+    }
+    shutdown_withdraw();
+    if (!(flags & SHUTDOWN_WAITED) && shutdown_wait_begin(flags)) {
+        return false;
+    }
+    if (!snapshot_ops()->before_exit(flags)) {
+        shutdown_wait_end();
+        return false;
+    }
+    shutdown_request(flags | SHUTDOWN_READY); /* for who looks whether the server ends */
+    return true;
+}
+
 /* Serves until somebody wants the end and nothing is against it; the flags he gave. */
 static unsigned serve_until_end(struct event_base *base)
 {
@@ -351,17 +372,12 @@ static unsigned serve_until_end(struct event_base *base)
         unsigned flags = loop_run(base);
         gil_wake();
         gil_stop_world();
-        bool waits = !(flags & (SHUTDOWN_READY | SHUTDOWN_WAITED)) && shutdown_wait_begin(flags);
-        bool ends = (flags & SHUTDOWN_READY) || (!waits && snapshot_ops()->before_exit(flags));
-        if (!ends && !waits) {
-            shutdown_wait_end();
-        }
+        bool ends = may_end(flags);
         gil_resume_world();
         gil_sleep();
         if (ends) {
             return flags;
         }
-        shutdown_withdraw();
     }
 }
 

@@ -190,9 +190,11 @@ def fill(machine, random):
         for command in program(random, 3000):
             if command[0] not in ("SELECT", b"SELECT"):
                 c.call(*command)
-        for key in c.call("KEYS", "*"):
-            if c.call("PTTL", key) >= 0:
-                c.call("EXPIRE", key, "100000")
+        for db in range(16):  # MOVE and COPY know them
+            c.ok("SELECT", str(db))
+            for key in c.call("KEYS", "*"):
+                if c.call("PTTL", key) >= 0:
+                    c.call("EXPIRE", key, "100000")
 
 
 class At:

@@ -65,8 +65,9 @@ def begin(connect, server, script, *words):
 
 
 def end(server, client, text=b"Script killed by user"):
+    """The script runs, or is about to: its request has been sent."""
     with server.connect() as killer:
-        killer.ok("SCRIPT", "KILL")
+        eventually(lambda: killer.call("SCRIPT", "KILL") == b"OK", "there is a script to kill")
     reply = client.read()
     assert isinstance(reply, Error) and text in reply, reply
 
