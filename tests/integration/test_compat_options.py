@@ -22,10 +22,6 @@ AS_THE_FILE_SAYS = {"save": None, "bind": None, "enable-debug-command": None,
 # the server away from the test.
 ADJUSTED = {"dir": ".", "logfile": "server.log", "pidfile": "server.pid", "daemonize": "no"}
 
-# Other parts of this version bring these.
-COMING = {b"repl-disable-tcp-nodelay", b"repl-diskless-load", b"replica-lazy-flush",
-          b"slave-lazy-flush", b"tls-replication"}
-
 # Every option of KeyDB that Redis has not (reference/keydb.md, 1.3), and every name of its
 # CONFIG GET * that 7.0's has not, with a value that switches nothing on.
 KEYDB = """
@@ -115,7 +111,6 @@ def debian_text():
 
 
 def adjusted(text):
-    text = re.sub(r"(?m)^(%s) .*$" % "|".join(name.decode() for name in COMING), "", text)
     for name, value in ADJUSTED.items():
         text, found = re.subn(r"(?m)^%s .*$" % name, "%s %s" % (name, value), text)
         assert found == 1, name
@@ -168,7 +163,7 @@ def test_all_names_that_the_oracle_shows(client, oracle):
     with oracle.connect() as other:
         flat = other.call("CONFIG", "GET", "*")
     ours = set(client.call("CONFIG", "GET", "*")[0::2])
-    assert sorted(set(flat[0::2]) - ours - COMING) == []
+    assert sorted(set(flat[0::2]) - ours) == []
 
 
 # Those for which the defaults differ, and why.

@@ -13,7 +13,6 @@ import time
 
 import pytest
 
-from integration.test_compat_options import COMING
 from lib.bounds import eventually, scaled
 from lib.replication import everything, program
 from lib.resp import Closed, Connection, Error, Timeout
@@ -71,7 +70,6 @@ class Machine:
         """Debian's file, in this machine's places."""
         with open(DEBIAN_FILE, encoding="utf-8") as file:
             text = file.read()
-        text = re.sub(r"(?m)^(%s) .*$" % "|".join(name.decode() for name in COMING), "", text)
         for name in ("pidfile", "logfile", "dir", "port"):
             text, found = re.subn(r"(?m)^%s .*$" % name, lambda m: self.here(m.group(0)), text)
             assert found == 1, name
