@@ -500,7 +500,7 @@ static bool is_address(const struct buf *host)
 {
     char text[INET6_ADDRSTRLEN];
     unsigned char bytes[sizeof(struct in6_addr)];
-    if (host->len >= sizeof(text)) {
+    if (host->len == 0 || host->len >= sizeof(text)) {
         return false;
     }
     memcpy(text, host->data, host->len);
