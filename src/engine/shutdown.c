@@ -42,13 +42,16 @@ void shutdown_request(unsigned flags)
     errno = saved_errno;
 }
 
-void shutdown_withdraw(void)
+bool shutdown_take(unsigned *flags)
 {
     uint64_t count;
+    unsigned word = atomic_exchange(&request, 0);
+    /* In this order: who asks from here on is seen by his word, if not by the eventfd. */
     ssize_t got = read(event_fd, &count, sizeof(count));
     (void)got;
-    atomic_store(&request, 0);
     atomic_store(&soft_request, 0);
+    *flags = word & ~SHUTDOWN_ASKED;
+    return (word & SHUTDOWN_ASKED) != 0;
 }
 
 void shutdown_set_waiter(const struct shutdown_waiter *set)

@@ -34,8 +34,9 @@ void shutdown_request_soft(unsigned flags);
 bool shutdown_is_soft(unsigned *flags);
 /* Calls it off; false when there is nothing to call off. */
 bool shutdown_withdraw_soft(void);
-/* The request is off: the server goes on. Main thread. */
-void shutdown_withdraw(void);
+/* Takes the request, soft ones too, which is off then; its flags. False when there is none. Main
+ * thread. */
+bool shutdown_take(unsigned *flags);
 /* True once somebody asked; the flags he gave. */
 bool shutdown_requested(unsigned *flags);
 /* Readable when somebody asked: for the main thread's wait. */

@@ -344,24 +344,25 @@ static void teardown(void)
     thread_leave();
 }
 
-/* The end was asked for; the world stands. True when it is time; else the request is off. It is
- * withdrawn before replicas are waited for, since who waits asks again as soon as they have
- * everything. */
-static bool may_end(unsigned flags) REQUIRES(gil);
-static bool may_end(unsigned flags)
+/* The end was asked for; the world stands. True when it is time, with the flags; else the request
+ * is off. All that was asked until now is taken at once, before replicas are waited for: who waits
+ * asks again as soon as they have everything. */
+static bool may_end(unsigned *flags) REQUIRES(gil);
+static bool may_end(unsigned *flags)
 {
-    if (flags & SHUTDOWN_READY) {
-        return true;
-    }
-    shutdown_withdraw();
-    if (!(flags & SHUTDOWN_WAITED) && shutdown_wait_begin(flags)) {
+    if (!shutdown_take(flags)) {
         return false;
     }
-    if (!snapshot_ops()->before_exit(flags)) {
-        shutdown_wait_end();
-        return false;
+    if (!(*flags & SHUTDOWN_READY)) {
+        if (!(*flags & SHUTDOWN_WAITED) && shutdown_wait_begin(*flags)) {
+            return false;
+        }
+        if (!snapshot_ops()->before_exit(*flags)) {
+            shutdown_wait_end();
+            return false;
+        }
     }
-    shutdown_request(flags | SHUTDOWN_READY); /* for who looks whether the server ends */
+    shutdown_request(*flags | SHUTDOWN_READY); /* for who looks whether the server ends */
     return true;
 }
 
@@ -372,7 +373,7 @@ static unsigned serve_until_end(struct event_base *base)
         unsigned flags = loop_run(base);
         gil_wake();
         gil_stop_world();
-        bool ends = may_end(flags);
+        bool ends = may_end(&flags);
         gil_resume_world();
         gil_sleep();
         if (ends) {
