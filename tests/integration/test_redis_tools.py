@@ -1,13 +1,10 @@
 """Debian's redis-cli and redis-benchmark against our server."""
 
-import shutil
 import subprocess
 
 import pytest
 
 from lib.bounds import scaled
-
-pytestmark = pytest.mark.skipif(not shutil.which("redis-cli"), reason="redis-tools not installed")
 
 
 def run(program, server, *words, text=None):

@@ -13,13 +13,9 @@ Names and contents know nothing of one another: a name may be there before its c
 import os
 import shutil
 import struct
-import subprocess
 import tempfile
 
-import pytest
-
-from lib.faults import is_sanitized
-from lib.server import server_path
+from lib.faults import compile_layer
 
 HEAD = struct.Struct("<IIiiiiqq")
 MAGIC = 0x4B534944
@@ -32,14 +28,7 @@ class Recorder:
     by further processes."""
 
     def __init__(self):
-        if shutil.which("cc") is None:
-            pytest.skip("no C compiler for the layer that records")
-        if is_sanitized(server_path()):
-            pytest.skip("a sanitizer has to be the first library of a process")
-        self.directory = tempfile.mkdtemp(prefix="kt-disk-")
-        self.library = os.path.join(self.directory, "disklog.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", self.library,
-                        SOURCE, "-ldl"], check=True)
+        self.directory, self.library = compile_layer(SOURCE)
 
     def log(self, directory):
         """A new record, which begins with what the directory holds."""

@@ -47,18 +47,22 @@ def no_descriptors(server):
             client.close()
 
 
+def compile_layer(source):
+    """A library to be loaded before a server's own, alone in a directory of the caller's."""
+    if is_sanitized(server_path()):
+        pytest.skip("a sanitizer has to be the first library of a process")
+    directory = tempfile.mkdtemp(prefix="kt-layer-")
+    library = os.path.join(directory, os.path.basename(source)[:-2] + ".so")
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"],
+                   check=True)
+    return directory, library
+
+
 class Faults:
     """Switches: faults.set(write_error=errno.EIO); faults.set() ends them all."""
 
     def __init__(self):
-        if shutil.which("cc") is None:
-            pytest.skip("no C compiler for the layer of faults")
-        if is_sanitized(server_path()):
-            pytest.skip("a sanitizer has to be the first library of a process")
-        self.directory = tempfile.mkdtemp(prefix="kt-faults-")
-        self.library = os.path.join(self.directory, "faults.so")
-        subprocess.run(["cc", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-o", self.library,
-                        SOURCE, "-ldl"], check=True)
+        self.directory, self.library = compile_layer(SOURCE)
         self.path = os.path.join(self.directory, "control")
         with open(self.path, "wb") as file:
             file.write(bytes(4096))
