@@ -66,6 +66,9 @@ ifeq ($(FUZZ),1)
 else ifeq ($(SANITIZE),address)
   VARIANT := asan
   SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+  # Allocations go by way of src/base/mem_fork.c, which says why.
+  guard_flags := -DKEYDB_FORK_GUARD
+  guard_ldflags := $(foreach f,malloc calloc realloc posix_memalign free,-Wl,--wrap=$f)
 else ifeq ($(SANITIZE),undefined)
   VARIANT := ubsan
   SAN_FLAGS := -fsanitize=undefined -fno-sanitize-recover=undefined
@@ -116,8 +119,8 @@ else ifeq ($(base_variant),debug)
   std_flags += -fno-omit-frame-pointer
 else
   OPT ?= -O1
-  std_flags += -fno-omit-frame-pointer $(SAN_FLAGS)
-  std_ldflags := $(SAN_FLAGS)
+  std_flags += -fno-omit-frame-pointer $(SAN_FLAGS) $(guard_flags)
+  std_ldflags := $(SAN_FLAGS) $(guard_ldflags)
 endif
 
 ifeq ($(LTO),1)
@@ -317,7 +320,7 @@ $(fuzz_progs): %: %.o $(present_libs)
 
 # ---- What a user calls. These targets install what is missing, then call make again, because the
 # libraries' flags are read when a Makefile starts.
-.PHONY: help run test test-long test-unit test-unit-built test-integration test-clients bench analyze tidy format fuzz install uninstall \
+.PHONY: help run test test-long test-keys test-unit test-unit-built test-integration test-clients bench analyze tidy format fuzz install uninstall \
         clean deps unit-programs fuzz-programs header-checks analyze-checks
 .NOTPARALLEL: run test test-clients bench
 
@@ -377,11 +380,16 @@ test-integration: all
 	  KEYDB_TEST_TIME_FACTOR=$${KEYDB_TEST_TIME_FACTOR:-$(if $(SAN_FLAGS),5,1)} PYTHON='$(PYTHON)' sh tests/run-pytest $(PYTEST_ARGS)
 
 # What looks for rare things, for long (tests/lib/rounds.py). ROUNDS=500: so many kills -9, 40 losses of
-# power of each kind with 24 states of the disk each, 300,000 mutated payloads.
+# power of each kind with 24 states of the disk each, 300,000 mutated payloads, 1,000,000 commands.
 ROUNDS ?= 500
 test-long: all
 	@KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} ROUNDS=$(ROUNDS) \
 	  KEYDB_TEST_TIME_FACTOR=$${KEYDB_TEST_TIME_FACTOR:-$(if $(SAN_FLAGS),5,1)} PYTHON='$(PYTHON)' sh tests/run-pytest -m rounds
+	+@$(if $(filter release,$(base_variant)),$(submake) DEBUG=1 test-keys,$(submake) test-keys)
+
+# The keys that commands touch against those that access control checks: 2,000 commands a round.
+test-keys: $(BUILD)/unit/commands/test_acl_keys
+	@KEYDB_TEST_COMMANDS=$$(($(ROUNDS) * 2000)) V=1 UNIT_TIMEOUT_S=3600 sh tests/run-units $(BUILD) $<
 
 # From the registries of four languages; what is downloaded stays in build/clients.
 test-clients:

@@ -1,6 +1,7 @@
 /* The log: one line, one write(2). A line is put together on the stack. */
 #include "base/log.h"
 
+#include "base/file.h"
 #include "base/log_priv.h"
 
 #include <errno.h>
@@ -123,22 +124,6 @@ static void log_put_clock(struct log_line *line, const struct log_time *t)
     log_put_number(line, t->second, 2, '0');
 }
 
-/* Best effort: there is nobody left to tell that the log cannot be written. */
-static void log_write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t written = write(fd, bytes, len);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written <= 0) {
-            return;
-        }
-        bytes += written;
-        len -= (size_t)written;
-    }
-}
-
 int log_raw_open(void)
 {
     return file_path[0] == '\0' ? STDOUT_FILENO
@@ -156,7 +141,9 @@ void log_raw(const char *bytes, size_t len)
 {
     int fd = log_raw_open();
     if (fd >= 0) {
-        log_write_all(fd, bytes, len);
+        /* Best effort: there is nobody left to tell that the log cannot be written. */
+        int ignored = file_write_all(fd, slice_of(bytes, len));
+        (void)ignored;
         log_raw_close(fd);
     }
 }

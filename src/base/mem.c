@@ -2,6 +2,7 @@
 #include "base/mem.h"
 
 #include "base/log.h"
+#include "base/mem_pages.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -47,6 +48,72 @@ void mem_die(size_t size)
     log_warning("Out of memory: an allocation of %zu bytes failed", size);
     abort();
 }
+
+/* ---- blocks that grow by moving their pages ---- */
+
+/* From this size on the verbs whose sizes clients choose lay blocks at the beginning of a page, and
+ * let them grow by moving pages. A move costs 20 to 80 us whatever the size (measured to 256 MiB),
+ * copying 4 MiB, with the page faults of the copy, 3 to 10 ms. Below, a copy into memory that the
+ * allocator keeps warm is as good. */
+#define MOVABLE_BYTES ((size_t)4 << 20)
+
+#if KEYDB_JEMALLOC && !defined(MEM_SANITIZER)
+
+static void *allocate(size_t size)
+{
+    if (unlikely(size >= MOVABLE_BYTES)) {
+        return mallocx(size, MALLOCX_ALIGN(MEM_PAGE_BYTES));
+    }
+    return malloc(size != 0 ? size : 1);
+}
+
+/* Moves a block's content to a new one, with its pages where both begin with one; NULL when there
+ * is no memory. */
+static void *move_to_larger(void *ptr, size_t had, size_t size)
+{
+    char *moved = allocate(size);
+    if (moved == NULL) {
+        return NULL;
+    }
+    bool by_pages = had >= MOVABLE_BYTES && ((uintptr_t)ptr | had) % MEM_PAGE_BYTES == 0;
+    if (by_pages && !mem_pages_move(moved, ptr, had)) {
+        /* The new block's addresses are somebody else's now: the allocator must not have them back.
+         */
+        moved = allocate(size);
+        if (moved == NULL) {
+            return NULL;
+        }
+        by_pages = false;
+    }
+    if (!by_pages) {
+        memcpy(moved, ptr, had);
+    }
+    free(ptr);
+    return moved;
+}
+
+static void *resize(void *ptr, size_t size)
+{
+    size_t had = size >= MOVABLE_BYTES && ptr != NULL ? mem_usable_size(ptr) : SIZE_MAX;
+    if (likely(had >= size)) {
+        return ptr == NULL ? allocate(size) : realloc(ptr, size != 0 ? size : 1);
+    }
+    return xallocx(ptr, size, 0, 0) >= size ? ptr : move_to_larger(ptr, had, size);
+}
+
+#else
+
+static void *allocate(size_t size)
+{
+    return malloc(size != 0 ? size : 1);
+}
+
+static void *resize(void *ptr, size_t size)
+{
+    return realloc(ptr, size != 0 ? size : 1);
+}
+
+#endif
 
 /* ---- allocation ---- */
 
@@ -108,7 +175,7 @@ void *mem_realloc(void *ptr, size_t size)
         mem_check_seam(size);
     }
     do {
-        moved = realloc(ptr, size != 0 ? size : 1);
+        moved = resize(ptr, size);
     } while (unlikely(moved == NULL) && spend_reserve());
     if (unlikely(moved == NULL)) {
         mem_die(size);
@@ -148,7 +215,7 @@ void *mem_try_alloc(size_t size)
     if (mem_must_fail(size)) {
         return NULL;
     }
-    return malloc(size != 0 ? size : 1);
+    return allocate(size);
 }
 
 void *mem_try_realloc(void *ptr, size_t size)
@@ -156,7 +223,7 @@ void *mem_try_realloc(void *ptr, size_t size)
     if (mem_must_fail(size)) {
         return NULL;
     }
-    return realloc(ptr, size != 0 ? size : 1);
+    return resize(ptr, size);
 }
 
 bool mem_reserve(size_t bytes)

@@ -53,8 +53,9 @@ void *mem_alloc_aligned(size_t alignment, size_t size)
     __attribute__((malloc, alloc_size(2), returns_nonnull));
 /* Resizes `ptr` (may be NULL) to `size` bytes. Never NULL. */
 void *mem_realloc(void *ptr, size_t size) __attribute__((alloc_size(2), returns_nonnull));
-/* Like mem_alloc and mem_realloc, but NULL when the memory is not to be had; `ptr` then lives on.
- */
+/* Like mem_alloc and mem_realloc, but NULL when the memory is not to be had; `ptr` then lives on. A
+ * block of several megabytes from here, or from mem_realloc, that has to move when it grows moves
+ * by its pages (base/mem_pages.h): in no time, and what nobody has touched stays untouched. */
 void *mem_try_alloc(size_t size) MUST_CHECK;
 void *mem_try_realloc(void *ptr, size_t size) MUST_CHECK;
 /* Frees what the verbs above returned; NULL is fine. */

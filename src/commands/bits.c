@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "ds/bits.h"
+#include "engine/propagate.h"
 #include "keyspace/reclaim.h"
 #include "resp/limits.h"
 #include "value/string.h"
@@ -270,6 +271,7 @@ static void bitop_store(struct call *c, struct blob *result_take) REQUIRES(keysp
     } else if (db_delete(&ref, reclaim_lazy_server_del())) {
         call_changed(c, &ref, EVENT_GENERIC, "del");
     }
+    propagate_stored(c, 0);
     reply_i64(c->reply, (int64_t)len);
 }
 

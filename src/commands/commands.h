@@ -59,6 +59,11 @@ extern const struct command_row acl_commands[];
 
 /* Boot: how DEBUG CHANGE-REPL-ID gives the stream to replicas another id. World. */
 void debug_set_change_repl_id(void (*change)(void));
+/* Boot: how DEBUG RESTART (orderly) and CRASH-AND-RECOVER run the program anew; false with the
+ * error's reply. World. */
+void debug_set_restart(bool (*set)(bool orderly, int64_t delay_ms, const char **error));
+/* Boot: what DEBUG CLIENT-EVICTION shows; false when there is no limit. World. */
+void debug_set_client_eviction(bool (*describe)(struct buf *out));
 
 /* The options of families that have some. */
 extern const struct option hyperloglog_options[];

@@ -11,6 +11,7 @@
 #include "ds/quicklist.h"
 #include "engine/config.h"
 #include "engine/cron.h"
+#include "engine/propagate.h"
 #include "engine/snapshot.h"
 #include "keyspace/expire.h"
 
@@ -24,6 +25,8 @@
 
 /* Long enough for any test; keeps the conversion to an integer defined. */
 #define DEBUG_MAX_SLEEP_S 1e6
+#define DEBUG_MAX_RESTART_MS ((int64_t)24 * 3600 * 1000)
+#define DEBUG_MAX_LOG_SLEEP_US (10 * 1000 * 1000)
 
 /* Nobody reads or writes meanwhile: what a command that takes so long would do. */
 WORLD_COMMAND(debug_sleep)
@@ -92,6 +95,46 @@ WORLD_COMMAND(debug_log)
 {
     log_warning("DEBUG LOG: %.*s", (int)(c->argv[2].len < 1000 ? c->argv[2].len : 1000),
                 c->argv[2].ptr);
+    reply_ok(c->reply);
+}
+
+/* What a checker of leaks should find. */
+WORLD_COMMAND(debug_leak)
+{
+    char *volatile forgotten = mem_dup(c->argv[2].ptr, c->argv[2].len);
+    (void)forgotten;
+    reply_ok(c->reply);
+}
+
+WORLD_COMMAND(debug_trust_checksums)
+{
+    bool on;
+    if (debug_switch(c, &on)) {
+        snapshot_ops()->trust_checksums(on);
+        reply_ok(c->reply);
+    }
+}
+
+WORLD_COMMAND(debug_aof_flush_sleep)
+{
+    int64_t us;
+    if (call_arg_range(c, 2, 0, DEBUG_MAX_LOG_SLEEP_US, &us,
+                       "ERR value is out of range, must be positive")) {
+        snapshot_ops()->slow_log(us);
+        reply_ok(c->reply);
+    }
+}
+
+/* Replicas are told a command that nobody runs here. */
+WORLD_COMMAND(debug_replicate)
+{
+    keyspace_lock_exclusive();
+    if (propagate_on) {
+        propagate_aim(PROPAGATE_TO_REPLICAS);
+        propagate_instead(c, c->argc - 2, c->argv + 2);
+        propagate_aim(PROPAGATE_TO_ALL);
+    }
+    keyspace_unlock_exclusive();
     reply_ok(c->reply);
 }
 
@@ -164,6 +207,57 @@ WORLD_COMMAND(debug_change_repl_id)
     reply_ok(c->reply);
 }
 
+static bool (*describe_client_eviction)(struct buf *out);
+
+void debug_set_client_eviction(bool (*describe)(struct buf *out))
+{
+    describe_client_eviction = describe;
+}
+
+WORLD_COMMAND(debug_client_eviction)
+{
+    struct buf out = {0};
+    if (describe_client_eviction(&out)) {
+        reply_verbatim(c->reply, "txt", buf_slice(&out));
+    } else {
+        reply_error(c->reply, "ERR maxmemory-clients is disabled.");
+    }
+    buf_deinit(&out);
+}
+
+/* ---- Ways to begin anew ---- */
+
+static bool (*restart)(bool orderly, int64_t delay_ms, const char **error);
+
+void debug_set_restart(bool (*set)(bool orderly, int64_t delay_ms, const char **error))
+{
+    restart = set;
+}
+
+/* Who asks gets no reply: the connection ends. */
+static void begin_anew(struct call *c, bool orderly) REQUIRES(gil)
+{
+    int64_t delay_ms = 0;
+    const char *error;
+    if (c->argc == 3 && !call_arg_i64(c, 2, &delay_ms)) {
+        return;
+    }
+    delay_ms = delay_ms < 0 ? 0 : delay_ms > DEBUG_MAX_RESTART_MS ? DEBUG_MAX_RESTART_MS : delay_ms;
+    if (!restart(orderly, delay_ms, &error)) {
+        reply_error(c->reply, error);
+    }
+}
+
+WORLD_COMMAND(debug_restart)
+{
+    begin_anew(c, true);
+}
+
+WORLD_COMMAND(debug_crash_and_recover)
+{
+    begin_anew(c, false);
+}
+
 /* ---- Ways to die ---- */
 
 /* By a fault, not by raise(): so the report shows what a fault's report shows. */
@@ -200,75 +294,91 @@ WORLD_COMMAND(debug_panic)
 
 /* ---- The table ---- */
 
+static const char *const help_lines[] = {
+    "AOF-FLUSH-SLEEP <microseconds>",
+    "    Let each write into the append-only file take so much longer.",
+    "ASSERT",
+    "    Die by a failed assertion.",
+    "CHANGE-REPL-ID",
+    "    Give the stream to replicas another id: they fetch everything anew.",
+    "CHECK",
+    "    Walk all tables and die if one is damaged.",
+    "CLIENT-EVICTION",
+    "    Reply what each thread's clients take towards maxmemory-clients.",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "    CONFIG REWRITE with a line for each option that has a value.",
+    "CRASH-AND-RECOVER [<milliseconds>]",
+    "    Run the program anew without an end, and without saving, the delay later.",
+    "DIGEST",
+    "    Reply a signature of all data: equal for equal data.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Reply a signature of each key's value.",
+    "EAGER-BALANCE <0|1>",
+    "    Move clients between threads whenever the load differs, or only where that helps.",
+    "ERROR <text>",
+    "    Reply the text as an error.",
+    "HTSTATS <dbid> [FULL]",
+    "    Reply how full the table of a database is, with FULL by the length of its chains.",
+    "HTSTATS-KEY <key> [FULL]",
+    "    The same of the table under a key's value.",
+    "LEAK <text>",
+    "    Forget memory that holds the text.",
+    "LISTPACK <key>",
+    "    Print the elements of a value that is a listpack, and how each is kept.",
+    "LOG <text>",
+    "    Write the text into the server's log.",
+    "MALLCTL <name> [<integer>]",
+    "    Reply a number of the allocator's controls, and set it.",
+    "MALLCTL-STR <name>",
+    "    Reply a text of the allocator's controls.",
+    "OBJECT <key> [FAST]",
+    "    Reply how a key's value is kept; with FAST without its size in a file.",
+    "OOM",
+    "    Die as when memory is out.",
+    "PANIC",
+    "    Die by abort().",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Make keys <prefix>:0 (key:0 unless told) and so on, with values of <size> bytes.",
+    "PAUSE-CRON <0|1>",
+    "    Stop or start periodic work, the sweep of expired keys included.",
+    "PROTOCOL <type>",
+    "    Reply a value of a type: string, integer, double, bignum, null, array, set, map,",
+    "    attrib, push, verbatim, true or false.",
+    "QUICKLIST <key> [<0|1>]",
+    "    Print the nodes of a large list, with 1 their elements as well.",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    Keep elements of large lists by themselves from this size on; 0 ends it.",
+    "LOADAOF",
+    "    Forget all keys and load the append-only file.",
+    "REPLICATE <command> [<argument> ...]",
+    "    Tell replicas the command, which is not run here: their data may differ from then on.",
+    "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|time>, REPLYBUFFER RESIZING <0|1>",
+    "    Nothing: clients have no reply buffers of their own here.",
+    "RELOAD [NOSAVE] [NOFLUSH] [MERGE]",
+    "    Save the data set, forget it and load the file, unless told not to. With NOFLUSH a key",
+    "    that is there as well ends the server; with MERGE the file's takes its place.",
+    "RESTART [<milliseconds>]",
+    "    End as SHUTDOWN does, with the configuration saved, and run the program anew.",
+    "SDSLEN <key>",
+    "    Reply the lengths and the memory of a key and its string.",
+    "SEGFAULT",
+    "    Die by SIGSEGV.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Stop or start deleting expired keys that nobody asks for.",
+    "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+    "    Take the checksums of RDB files and of RESTORE's payloads for right, or check them.",
+    "SLEEP <seconds>",
+    "    Let nobody do anything for a while. Fractions are allowed.",
+    "STRINGMATCH-LEN <pattern> <text>",
+    "    Reply 1 when the glob pattern matches the text, else 0.",
+    "STRUCTSIZE",
+    "    Reply the sizes of some structs.",
+    NULL,
+};
+
 WORLD_COMMAND(debug_help)
 {
-    static const char *const lines[] = {
-        "ASSERT",
-        "    Die by a failed assertion.",
-        "CHANGE-REPL-ID",
-        "    Give the stream to replicas another id: they fetch everything anew.",
-        "CHECK",
-        "    Walk all tables and die if one is damaged.",
-        "CONFIG-REWRITE-FORCE-ALL",
-        "    CONFIG REWRITE with a line for each option that has a value.",
-        "DIGEST",
-        "    Reply a signature of all data: equal for equal data.",
-        "DIGEST-VALUE <key> [<key> ...]",
-        "    Reply a signature of each key's value.",
-        "EAGER-BALANCE <0|1>",
-        "    Move clients between threads whenever the load differs, or only where that helps.",
-        "ERROR <text>",
-        "    Reply the text as an error.",
-        "HTSTATS <dbid> [FULL]",
-        "    Reply how full the table of a database is, with FULL by the length of its chains.",
-        "HTSTATS-KEY <key> [FULL]",
-        "    The same of the table under a key's value.",
-        "LISTPACK <key>",
-        "    Print the elements of a value that is a listpack, and how each is kept.",
-        "LOG <text>",
-        "    Write the text into the server's log.",
-        "MALLCTL <name> [<integer>]",
-        "    Reply a number of the allocator's controls, and set it.",
-        "MALLCTL-STR <name>",
-        "    Reply a text of the allocator's controls.",
-        "OBJECT <key> [FAST]",
-        "    Reply how a key's value is kept; with FAST without its size in a file.",
-        "OOM",
-        "    Die as when memory is out.",
-        "PANIC",
-        "    Die by abort().",
-        "POPULATE <count> [<prefix>] [<size>]",
-        "    Make keys <prefix>:0 (key:0 unless told) and so on, with values of <size> bytes.",
-        "PAUSE-CRON <0|1>",
-        "    Stop or start periodic work, the sweep of expired keys included.",
-        "PROTOCOL <type>",
-        "    Reply a value of a type: string, integer, double, bignum, null, array, set, map,",
-        "    attrib, push, verbatim, true or false.",
-        "QUICKLIST <key> [<0|1>]",
-        "    Print the nodes of a large list, with 1 their elements as well.",
-        "QUICKLIST-PACKED-THRESHOLD <size>",
-        "    Keep elements of large lists by themselves from this size on; 0 ends it.",
-        "LOADAOF",
-        "    Forget all keys and load the append-only file.",
-        "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|time>, REPLYBUFFER RESIZING <0|1>",
-        "    Nothing: clients have no reply buffers of their own here.",
-        "RELOAD [NOSAVE]",
-        "    Save the data set (unless told not to), forget it and load the file.",
-        "SDSLEN <key>",
-        "    Reply the lengths and the memory of a key and its string.",
-        "SEGFAULT",
-        "    Die by SIGSEGV.",
-        "SET-ACTIVE-EXPIRE <0|1>",
-        "    Stop or start deleting expired keys that nobody asks for.",
-        "SLEEP <seconds>",
-        "    Let nobody do anything for a while. Fractions are allowed.",
-        "STRINGMATCH-LEN <pattern> <text>",
-        "    Reply 1 when the glob pattern matches the text, else 0.",
-        "STRUCTSIZE",
-        "    Reply the sizes of some structs.",
-        NULL,
-    };
-    call_reply_help(c, lines);
+    call_reply_help(c, help_lines);
 }
 
 static void debug_loadaof(struct call *c)
@@ -282,10 +392,20 @@ static void debug_loadaof(struct call *c)
 
 static void debug_reload(struct call *c)
 {
-    bool save = c->argc == 2;
-    if (!save && !call_arg_is(c, 2, "nosave")) {
-        reply_error(c->reply, "ERR DEBUG RELOAD takes no option but NOSAVE here");
-    } else if (!snapshot_ops()->reload(save)) {
+    unsigned flags = 0;
+    for (int i = 2; i < c->argc; i++) {
+        unsigned flag = call_arg_is(c, i, "nosave")    ? RELOAD_NOSAVE
+                        : call_arg_is(c, i, "noflush") ? RELOAD_NOFLUSH
+                        : call_arg_is(c, i, "merge")   ? RELOAD_MERGE
+                                                       : 0;
+        if (!flag) {
+            reply_error(c->reply,
+                        "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+            return;
+        }
+        flags |= flag;
+    }
+    if (!snapshot_ops()->reload(flags)) {
         reply_error(c->reply, "ERR Error saving the data set, see the log");
     } else {
         reply_ok(c->reply);
@@ -302,10 +422,13 @@ struct debug_subcommand {
 #define DEBUG_ANY INT32_MAX
 
 static const struct debug_subcommand debug_subcommands[] = {
+    {"aof-flush-sleep", 3, 3, debug_aof_flush_sleep},
     {"assert", 2, 2, debug_assert},
     {"change-repl-id", 2, 2, debug_change_repl_id},
     {"check", 2, 2, debug_check},
+    {"client-eviction", 2, 2, debug_client_eviction},
     {"config-rewrite-force-all", 2, 2, debug_rewrite_all},
+    {"crash-and-recover", 2, 3, debug_crash_and_recover},
     {"digest", 2, 2, debug_digest},
     {"digest-value", 2, DEBUG_ANY, debug_digest_value},
     {"eager-balance", 3, 3, debug_eager_balance},
@@ -313,6 +436,7 @@ static const struct debug_subcommand debug_subcommands[] = {
     {"help", 2, 2, debug_help},
     {"htstats", 3, 4, debug_htstats},
     {"htstats-key", 3, 4, debug_htstats_key},
+    {"leak", 3, 3, debug_leak},
     {"listpack", 3, 3, debug_listpack},
     {"log", 3, 3, debug_log},
     {"mallctl", 3, 4, debug_mallctl},
@@ -326,11 +450,14 @@ static const struct debug_subcommand debug_subcommands[] = {
     {"quicklist", 3, 4, debug_quicklist},
     {"quicklist-packed-threshold", 3, 3, debug_quicklist_threshold},
     {"loadaof", 2, 2, debug_loadaof},
-    {"reload", 2, 3, debug_reload},
+    {"reload", 2, 5, debug_reload},
+    {"replicate", 3, DEBUG_ANY, debug_replicate},
     {"replybuffer", 4, 4, debug_replybuffer},
+    {"restart", 2, 3, debug_restart},
     {"sdslen", 3, 3, debug_sdslen},
     {"segfault", 2, 2, debug_segfault},
     {"set-active-expire", 3, 3, debug_set_active_expire},
+    {"set-skip-checksum-validation", 3, 3, debug_trust_checksums},
     {"sleep", 3, 3, debug_sleep},
     {"stringmatch-len", 4, 4, debug_stringmatch},
     {"structsize", 2, 2, debug_structsize},

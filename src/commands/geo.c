@@ -4,6 +4,7 @@
 #include "commands/geo_priv.h"
 
 #include "base/num.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 #include "value/zset.h"
 
@@ -109,6 +110,7 @@ static void add_triples(struct call *c, struct keyref *ref, int first, unsigned 
     REQUIRES(keyspace_lock)
 {
     uint64_t added = 0, updated = 0;
+    struct propagate_draft changed = {0}; /* for peers: as members of a sorted set */
     struct entry *e = ref->entry ? ref->entry : zset_create(ref->key.name, c->argv[first + 2].len);
     for (int i = first; i < c->argc; i += 3) {
         struct geohash_point point;
@@ -119,6 +121,10 @@ static void add_triples(struct call *c, struct keyref *ref, int first, unsigned 
         enum zset_added result = zset_add(e, c->argv[i + 2], flags & ~GEO_ADD_CH, &score);
         added += result == ZSET_ADDED;
         updated += result == ZSET_UPDATED;
+        if (unlikely(propagate_peers) && (result == ZSET_ADDED || result == ZSET_UPDATED)) {
+            propagate_add_number(&changed, (int64_t)score); /* of 52 bits */
+            propagate_add(&changed, c->argv[i + 2]);
+        }
     }
     if (!ref->entry) {
         assert(added > 0);
@@ -128,6 +134,13 @@ static void add_triples(struct call *c, struct keyref *ref, int first, unsigned 
     if (added + updated > 0) {
         call_changed(c, ref, EVENT_ZSET, "zadd");
         c->dirty += added + updated - 1;
+    }
+    if (changed.count > 0) {
+        struct propagate_draft d = {0};
+        propagate_add(&d, SLICE("ZADD"));
+        propagate_add(&d, ref->key.name);
+        propagate_add_draft(&d, &changed);
+        propagate_draft_to_peers(c, &d);
     }
     reply_i64(c->reply, (int64_t)(flags & GEO_ADD_CH ? added + updated : added));
 }
@@ -230,6 +243,7 @@ const struct command_row geo_commands[] = {
      .since = "3.2.0",
      .summary = "Adds members with their positions, or moves them.",
      .complexity = "O(log N) for each member, N being the members there are",
+     .members = {-1, -3},
      .args = "key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]",
      .history = "6.2.0:Takes CH, NX and XX."},
     {.name = "geodist",
@@ -242,6 +256,7 @@ const struct command_row geo_commands[] = {
      .since = "3.2.0",
      .summary = "Returns the distance between two members.",
      .complexity = "O(1)",
+     .members = {2, 1},
      .args = "key member1 member2 [m|km|ft|mi]"},
     {.name = "geohash",
      .run = geohash_command,
@@ -253,6 +268,7 @@ const struct command_row geo_commands[] = {
      .since = "3.2.0",
      .summary = "Returns the positions of members as standard geohashes.",
      .complexity = "O(1) for each member",
+     .members = {2, 1},
      .args = "key [member [member ...]]"},
     {.name = "geopos",
      .run = geopos_command,
@@ -264,6 +280,7 @@ const struct command_row geo_commands[] = {
      .since = "3.2.0",
      .summary = "Returns longitude and latitude of members.",
      .complexity = "O(1) for each member",
+     .members = {2, 1},
      .args = "key [member [member ...]]"},
     {.name = NULL},
 };

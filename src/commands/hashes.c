@@ -115,6 +115,9 @@ WRITE_COMMAND(hsetnx_command)
     }
     create_if_missing(c, &ref, c->argv + 2, 2);
     set_argument(c, &ref, 2);
+    if (unlikely(propagate_peers)) {
+        TELL_PEERS(c, SLICE("HSET"), ref.key.name, c->argv[2], c->argv[3]);
+    }
     call_changed(c, &ref, EVENT_HASH, "hset");
     reply_i64(c->reply, 1);
 }
@@ -196,6 +199,9 @@ WRITE_COMMAND(hincrbyfloat_command)
         return;
     }
     set_number(c, &ref, slice_of(text, len), "hincrbyfloat");
+    if (unlikely(propagate_peers)) {
+        propagate_call_to_peers(c); /* additions made elsewhere meanwhile are kept */
+    }
     if (unlikely(propagate_on)) {
         propagate_sum(c, &ref, slice_of(text, len));
     }
@@ -279,6 +285,7 @@ WRITE_COMMAND(hdel_command)
     }
     if (deleted > 0) {
         if (emptied) {
+            propagate_emptied(&ref);
             db_delete(&ref, false);
         } else {
             struct entry *e = ref.entry;
@@ -292,6 +299,18 @@ WRITE_COMMAND(hdel_command)
         }
     }
     reply_i64(c->reply, deleted);
+}
+
+/* Peers: what came, and then what went, so that the hash is never empty between. */
+static void tell_peers_renamed(struct call *c, struct slice key, struct slice value, int64_t at_ms)
+    REQUIRES(keyspace_lock)
+{
+    TELL_PEERS(c, SLICE("HSET"), key, c->argv[3], value);
+    if (at_ms != ENTRY_NO_EXPIRY) {
+        char text[PROPAGATE_NUMBER_BYTES];
+        TELL_PEERS(c, SLICE("PEXPIREMEMBERAT"), key, c->argv[3], propagate_number(at_ms, text));
+    }
+    TELL_PEERS(c, SLICE("HDEL"), key, c->argv[2]);
 }
 
 /* KeyDB's. The field takes its deadline along; one that gets the name it has stays as it is. */
@@ -316,6 +335,9 @@ WRITE_COMMAND(hrename_command)
         int64_t at_ms = member_ttl_get(ref.entry, c->argv[2]);
         hash_delete(ref.entry, c->argv[2]);
         set_field(&ref, c->argv[3], blob_slice(kept), kept);
+        if (unlikely(propagate_peers)) {
+            tell_peers_renamed(c, ref.key.name, blob_slice(kept), at_ms);
+        }
         blob_release(&kept);
         if (at_ms != ENTRY_NO_EXPIRY) {
             bool done = db_set_member_ttl(&ref, c->argv[3], at_ms);
@@ -338,6 +360,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Removes fields of a hash; a hash without fields is gone.",
      .complexity = "O(N), N being the fields to remove",
+     .members = {2, 1},
      .args = "key field [field ...]",
      .history = "2.4.0:Takes several fields."},
     {.name = "hexists",
@@ -350,6 +373,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Tells whether a hash has a field.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key field"},
     {.name = "hget",
      .run = hget_command,
@@ -361,6 +385,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Returns the value of a field.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key field"},
     {.name = "hincrby",
      .run = hincrby_command,
@@ -372,6 +397,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Adds to the integer in a field, which begins at 0.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key field increment"},
     {.name = "hincrbyfloat",
      .run = hincrbyfloat_command,
@@ -383,6 +409,7 @@ const struct command_row hash_commands[] = {
      .since = "2.6.0",
      .summary = "Adds to the floating-point number in a field, which begins at 0.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key field increment"},
     {.name = "hlen",
      .run = hlen_command,
@@ -405,6 +432,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Returns the values of several fields; null where there is none.",
      .complexity = "O(N), N being the fields asked for",
+     .members = {2, 1},
      .args = "key field [field ...]"},
     {.name = "hmset",
      .run = hmset_command,
@@ -416,6 +444,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Sets several fields of a hash.",
      .complexity = "O(N), N being the fields to set",
+     .members = {2, 2},
      .args = "key field value [field value ...]",
      .deprecated_since = "4.0.0",
      .replaced_by = "`HSET` with several fields"},
@@ -429,6 +458,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Sets fields of a hash and returns how many are new.",
      .complexity = "O(N), N being the fields to set",
+     .members = {2, 2},
      .args = "key field value [field value ...]",
      .history = "4.0.0:Takes several fields."},
     {.name = "hsetnx",
@@ -441,6 +471,7 @@ const struct command_row hash_commands[] = {
      .since = "2.0.0",
      .summary = "Sets a field unless it exists.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key field value"},
     {.name = "hstrlen",
      .run = hstrlen_command,
@@ -452,6 +483,7 @@ const struct command_row hash_commands[] = {
      .since = "3.2.0",
      .summary = "Returns the length of the value of a field.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key field"},
     {.name = "keydb.hrename",
      .run = hrename_command,
@@ -463,6 +495,7 @@ const struct command_row hash_commands[] = {
      .since = "6.3.0",
      .summary = "Gives a field another name, replacing a field that has it.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key field newfield"},
     {.name = NULL},
 };

@@ -92,6 +92,9 @@ static enum field_result set_deadline(struct call *c, struct keyref *ref, struct
     if (expire_is_over(change->at_ms, c->now_ms)) {
         hash_delete(ref->entry, field);
         change->deleted++;
+        if (unlikely(propagate_peers)) {
+            TELL_PEERS(c, SLICE("HDEL"), ref->key.name, field);
+        }
         if (unlikely(propagate_on)) {
             propagate_add(&change->fields_deleted, field);
         }
@@ -101,6 +104,11 @@ static enum field_result set_deadline(struct call *c, struct keyref *ref, struct
         return FIELD_NOT_MET; /* longer than 4 GiB, or 2^32 others */
     }
     change->set++;
+    if (unlikely(propagate_peers)) {
+        char text[PROPAGATE_NUMBER_BYTES];
+        TELL_PEERS(c, SLICE("PEXPIREMEMBERAT"), ref->key.name, field,
+                   propagate_number(change->at_ms, text));
+    }
     if (unlikely(propagate_on)) {
         propagate_add(&change->fields_set, field);
     }
@@ -134,10 +142,13 @@ static void propagate_change(struct call *c, struct slice key, struct deadline_c
 static void announce(struct call *c, struct keyref *ref, struct deadline_change *change)
     REQUIRES(keyspace_lock)
 {
+    bool emptied = hash_len(ref->entry) == 0;
+    if (emptied) {
+        propagate_emptied(ref);
+    }
     if (unlikely(propagate_on)) {
         propagate_change(c, ref->key.name, change);
     }
-    bool emptied = hash_len(ref->entry) == 0;
     if (emptied) {
         db_delete(ref, false);
     }
@@ -283,10 +294,10 @@ READ_COMMAND(hpexpiretime_command)
     .complexity = "O(N), N being the fields named"
 #define SETS_DEADLINES                                                                             \
     OF_FIELDS, .arity = -6, .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST,                           \
-               .keys = "i1/r0,1,0/RW+UPDATE"
+               .keys = "i1/r0,1,0/RW+UPDATE", .members = {-1, -1}
 #define READS_DEADLINES                                                                            \
     OF_FIELDS, .arity = -5, .flags = CMD_READONLY | CMD_FAST, .keys = "i1/r0,1,0/RO+ACCESS",       \
-               .args = "key " NAMED_FIELDS
+               .args = "key " NAMED_FIELDS, .members = {4, 1}
 
 const struct command_row hash_expire_commands[] = {
     {.name = "hexpire",
@@ -310,6 +321,7 @@ const struct command_row hash_expire_commands[] = {
      .flags = CMD_WRITE | CMD_FAST,
      .keys = "i1/r0,1,0/RW+UPDATE",
      .summary = "Removes the deadlines of fields of a hash.",
+     .members = {4, 1},
      .args = "key " NAMED_FIELDS},
     {.name = "hpexpire",
      .run = hpexpire_command,

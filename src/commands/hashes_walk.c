@@ -7,15 +7,8 @@
 #include "engine/call.h"
 #include "value/hash.h"
 
-/* With a negative count HRANDFIELD may reply any number of fields of a small hash. Up to so many,
- * and so many bytes that have to be copied, nobody waits long for. */
-#define HRANDFIELD_DRAWS_MAX (1 << 19)
-#define HRANDFIELD_BYTES_MAX ((size_t)256 << 20)
 /* An array that doubles as it grows: what it has, and what it moves from. */
 #define SCAN_GROWTH 3
-/* What the protocol adds to an element, at most. */
-#define ELEMENT_FRAME_BYTES 32
-
 enum walk_part { WALK_FIELDS = 1 << 0, WALK_VALUES = 1 << 1 };
 
 static void reply_value(struct reply *r, const struct hash_text *value)
@@ -102,20 +95,26 @@ static void visit_scanned(const struct hash_item *item, void *context)
     found->places[found->count++] = item->at;
 }
 
-/* Replies the items at `places`; as flat pairs, or nested. */
+/* An item, with its value where wanted: as a flat pair, or nested. */
+static void reply_item(struct reply *r, const struct hash_item *item, bool values, bool nested)
+{
+    if (nested) {
+        reply_array(r, 2);
+    }
+    reply_bulk(r, item->field);
+    if (values) {
+        reply_value(r, &item->value);
+    }
+}
+
+/* Replies the items at `places`. */
 static void reply_places(struct call *c, const struct entry *e, const void *const *places,
                          size_t count, bool values, bool nested) REQUIRES_SHARED(keyspace_lock)
 {
     struct hash_item item;
     for (size_t i = 0; i < count; i++) {
         hash_item_at(e, places[i], &item);
-        if (nested) {
-            reply_array(c->reply, 2);
-        }
-        reply_bulk(c->reply, item.field);
-        if (values) {
-            reply_value(c->reply, &item.value);
-        }
+        reply_item(c->reply, &item, values, nested);
     }
 }
 
@@ -161,40 +160,37 @@ static void reply_drawn(struct call *c, const struct entry *e, const void *const
     reply_places(c, e, places, count, values, nested);
 }
 
-/* Bytes that replying the items would copy. */
-static size_t copied_bytes(const struct entry *e, const void *const *places, size_t count,
-                           bool values) REQUIRES_SHARED(keyspace_lock)
+/* Takes account of a field that is about to be replied. */
+static bool take_repeated(struct random_repeats *repeats, const struct hash_item *item, bool values)
 {
-    struct hash_item item;
-    size_t bytes = 0;
-    for (size_t i = 0; i < count && bytes <= HRANDFIELD_BYTES_MAX; i++) {
-        hash_item_at(e, places[i], &item);
-        bytes += item.field.len + 2 * ELEMENT_FRAME_BYTES;
-        bytes += values && !item.value.blob ? item.value.bytes.len : 0;
-    }
-    return bytes;
+    return random_repeats_take(repeats, item->field.len, NULL) &&
+           (!values || random_repeats_take(repeats, item->value.bytes.len, item->value.blob));
 }
 
 /* `draws` fields, which may repeat. */
 static void reply_repeating(struct call *c, const struct entry *e, uint64_t draws, bool values)
     REQUIRES_SHARED(keyspace_lock)
 {
-    if (draws > HRANDFIELD_DRAWS_MAX) {
-        reply_error(c->reply, "ERR value is out of range");
+    struct random_repeats repeats;
+    struct hash_item item;
+    const void *places[RANDOM_REPEATS_STEP];
+    bool nested = values && c->reply->proto == 3;
+    if (!random_repeats_begin(&repeats, c, values ? 2 * draws : draws)) {
         return;
     }
-    if (!call_reserve(c, draws * sizeof(void *))) {
-        return;
+    reply_array(c->reply, values && !nested ? 2 * draws : draws);
+    while (draws > 0) {
+        size_t some = draws < RANDOM_REPEATS_STEP ? draws : RANDOM_REPEATS_STEP;
+        hash_draw(e, places, some);
+        for (size_t i = 0; i < some; i++) {
+            hash_item_at(e, places[i], &item);
+            if (!take_repeated(&repeats, &item, values)) {
+                return;
+            }
+            reply_item(c->reply, &item, values, nested);
+        }
+        draws -= some;
     }
-    const void **places = mem_alloc(draws * sizeof(*places));
-    hash_draw(e, places, draws);
-    if (copied_bytes(e, places, draws, values) > HRANDFIELD_BYTES_MAX) {
-        reply_error(c->reply, "ERR value is out of range");
-    } else {
-        reply_drawn(c, e, places, draws, values);
-    }
-    mem_free(places);
-    call_unreserve();
 }
 
 static void reply_distinct(struct call *c, const struct entry *e, uint64_t wanted, bool values)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "ds/hll.h"
+#include "engine/propagate.h"
 #include "value/string.h"
 
 #include <math.h>
@@ -144,6 +145,27 @@ WRITE_COMMAND(pfadd_command)
 
 /* ---- PFCOUNT ---- */
 
+/* Redis keeps what it has counted in the value, and tells its logs and replicas PFCOUNT for that:
+ * there the value is to be the same. (For clients a count is a read.) */
+static void keep_count(struct call *c, size_t len, uint64_t cardinality) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct keyref ref;
+    if (!c->session->internal || c->held != ACCESS_EXCLUSIVE || propagate_peers) {
+        return;
+    }
+    keyspace_assert_exclusive();
+    call_open(c, 0, &ref);
+    uint8_t *bytes = string_bytes_open(c, &ref, len);
+    if (bytes) {
+        hll_keep(bytes, cardinality);
+        c->dirty++;
+        event_key_changed(ref.db, ref.key.name);
+        if (propagate_on) {
+            propagate_instead(c, c->argc, c->argv);
+        }
+    }
+}
+
 static void count_one(struct call *c) REQUIRES_SHARED(keyspace_lock)
 {
     char scratch[STRING_VIEW_BYTES];
@@ -153,9 +175,12 @@ static void count_one(struct call *c) REQUIRES_SHARED(keyspace_lock)
     if (e && !view_value(c, e, scratch, &value)) {
         return;
     }
-    if (e && !hll_cached(value, &cardinality) && !hll_estimate(value, &cardinality)) {
-        reply_corrupt(c);
-        return;
+    if (e && !hll_cached(value, &cardinality)) {
+        if (!hll_estimate(value, &cardinality)) {
+            reply_corrupt(c);
+            return;
+        }
+        keep_count(c, value.len, cardinality);
     }
     reply_i64(c->reply, (int64_t)cardinality);
 }
@@ -253,6 +278,7 @@ WRITE_COMMAND(pfmerge_command)
     raise_destination(&ref, &registers, dense, &value);
     if (store_value(c, &ref, &value)) {
         call_changed(c, &ref, EVENT_STRING, "pfadd");
+        propagate_stored(c, 0);
         reply_ok(c->reply);
     }
     buf_deinit(&value);
@@ -282,6 +308,7 @@ static bool make_dense(struct call *c, struct keyref *ref, struct slice value, b
         /* The bytes are others, what they mean is the same: no event, as in Redis. */
         event_key_changed(ref->db, ref->key.name);
         c->dirty++;
+        propagate_stored(c, 0);
     }
     buf_deinit(&copy);
     return done;

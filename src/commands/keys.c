@@ -131,6 +131,10 @@ static bool rename_key(struct call *c, bool only_new, bool *renamed) REQUIRES(ke
     event_key_changed(from.db, from.key.name);
     event_notify(EVENT_GENERIC, "rename_from", from.db->id, from.key.name);
     call_changed(c, &to, EVENT_GENERIC, "rename_to");
+    if (unlikely(propagate_peers)) {
+        propagate_key_to_peers(c, c->db, call_key(c, 0));
+        propagate_key_to_peers(c, c->db, call_key(c, 1));
+    }
     *renamed = true;
     return true;
 }
@@ -193,6 +197,10 @@ WRITE_COMMAND(move_command)
     event_key_changed(from.db, from.key.name);
     event_notify(EVENT_GENERIC, "move_from", from.db->id, from.key.name);
     call_changed(c, &to, EVENT_GENERIC, "move_to");
+    if (unlikely(propagate_peers)) {
+        propagate_key_to_peers(c, c->db, call_key(c, 0));
+        propagate_key_to_peers(c, target, call_key(c, 0));
+    }
     reply_i64(c->reply, 1);
 }
 
@@ -246,6 +254,9 @@ WRITE_COMMAND(copy_command)
     put_as_new(&to, entry_copy(from.entry, to.key.name, entry_expiry_ms(from.entry)));
     call_unreserve();
     call_changed(c, &to, EVENT_GENERIC, "copy_to");
+    if (unlikely(propagate_peers)) {
+        propagate_key_to_peers(c, target, call_key(c, 1));
+    }
     reply_i64(c->reply, 1);
 }
 

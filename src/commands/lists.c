@@ -34,6 +34,7 @@ void lists_removed(struct call *c, struct keyref *ref, const char *event)
         list_shrink(ref->entry);
         return;
     }
+    propagate_emptied(ref);
     db_delete(ref, false);
     event_notify(EVENT_GENERIC, "del", ref->db->id, ref->key.name);
 }
@@ -57,6 +58,26 @@ bool lists_arg_end(struct call *c, int i, enum list_end *end)
         return false;
     }
     return true;
+}
+
+/* Peers: the element nearest to that end is gone. */
+static void tell_peers_taken(struct call *c, const struct keyref *ref, enum list_end end,
+                             struct slice element) REQUIRES(keyspace_lock)
+{
+    TELL_PEERS(c, SLICE("LREM"), ref->key.name, end == LIST_TAIL ? SLICE("-1") : SLICE("1"),
+               element);
+}
+
+static void tell_peers_pushed(struct call *c, struct slice key, enum list_end end,
+                              const struct slice *elements, size_t count) REQUIRES(keyspace_lock)
+{
+    struct propagate_draft d = {0};
+    propagate_add(&d, end == LIST_TAIL ? SLICE("RPUSH") : SLICE("LPUSH"));
+    propagate_add(&d, key);
+    for (size_t i = 0; i < count; i++) {
+        propagate_add(&d, elements[i]);
+    }
+    propagate_draft_to_peers(c, &d);
 }
 
 /* Pushes onto the opened key, which is created if it is missing. */
@@ -91,6 +112,9 @@ static void push_generic(struct call *c, enum list_end end, bool only_existing)
     push(c, &ref, end, c->argv + 2, count);
     call_changed(c, &ref, EVENT_LIST, push_event(end));
     c->dirty += count - 1;
+    if (unlikely(propagate_peers) && only_existing) {
+        tell_peers_pushed(c, ref.key.name, end, c->argv + 2, count);
+    }
     reply_i64(c->reply, (int64_t)list_count(ref.entry));
 }
 
@@ -116,6 +140,19 @@ WRITE_COMMAND(rpushx_command)
 
 /* ---- LPOP, RPOP, LMPOP ---- */
 
+/* Tells peers of the elements at that end, which go. */
+static void tell_peers_popped(struct call *c, const struct keyref *ref, enum list_end end,
+                              uint64_t count) REQUIRES(keyspace_lock)
+{
+    struct list_cursor cursor;
+    bool tail = end == LIST_TAIL;
+    list_cursor_open(&cursor, ref->entry, tail ? list_count(ref->entry) - 1 : 0, tail);
+    while (count-- > 0 && list_cursor_next(&cursor)) {
+        tell_peers_taken(c, ref, end, list_cursor_get(&cursor));
+    }
+    list_cursor_close(&cursor);
+}
+
 void lists_pop_many(struct call *c, struct keyref *ref, enum list_end end, uint64_t max)
 {
     bool tail = end == LIST_TAIL;
@@ -124,6 +161,9 @@ void lists_pop_many(struct call *c, struct keyref *ref, enum list_end end, uint6
     lists_reply_elements(c, ref->entry, tail ? len - 1 : 0, count, tail);
     if (count == 0) {
         return;
+    }
+    if (unlikely(propagate_peers)) {
+        tell_peers_popped(c, ref, end, count);
     }
     list_remove_range(ref->entry, tail ? len - count : 0, count);
     if (unlikely(propagate_on)) {
@@ -144,6 +184,9 @@ void lists_pop_one(struct call *c, struct keyref *ref, enum list_end end)
     assert(there);
     (void)there;
     reply_bulk(c->reply, list_cursor_get(&cursor));
+    if (unlikely(propagate_peers)) {
+        tell_peers_taken(c, ref, end, list_cursor_get(&cursor));
+    }
     list_cursor_close(&cursor);
     list_pop(ref->entry, end);
     if (unlikely(propagate_on) && c->cmd->flags & CMD_BLOCKING) {
@@ -243,6 +286,15 @@ WRITE_COMMAND(lmpop_command)
 /* Elements of up to so many bytes are moved within a list by way of the stack. */
 #define MOVE_STACK_BYTES 512
 
+/* Peers get the coming first: so a list of one element is never empty between. */
+static void tell_peers_moved(struct call *c, const struct keyref *source, struct slice target,
+                             enum list_end from, enum list_end to, struct slice element)
+    REQUIRES(keyspace_lock)
+{
+    tell_peers_pushed(c, target, to, &element, 1);
+    tell_peers_taken(c, source, from, element);
+}
+
 /* Takes the element of a list's one end to its other (or the same) end. */
 static void rotate(struct call *c, struct keyref *ref, enum list_end from, enum list_end to)
     REQUIRES(keyspace_lock)
@@ -264,6 +316,9 @@ static void rotate(struct call *c, struct keyref *ref, enum list_end from, enum 
     element.ptr = copy;
     list_cursor_close(&cursor);
     reply_bulk(c->reply, element);
+    if (unlikely(propagate_peers)) {
+        tell_peers_moved(c, ref, ref->key.name, from, to, element);
+    }
     list_pop(ref->entry, from);
     list_push(ref->entry, to, &element, 1);
     event_notify(EVENT_LIST, push_event(to), ref->db->id, ref->key.name);
@@ -290,6 +345,9 @@ static void move_between(struct call *c, struct keyref *source, struct keyref *t
         return;
     }
     reply_bulk(c->reply, element);
+    if (unlikely(propagate_peers)) {
+        tell_peers_moved(c, source, target->key.name, from, to, element);
+    }
     push(c, target, to, &element, 1);
     if (element.len >= CALL_RESERVE_FROM_BYTES) {
         call_unreserve();
@@ -319,13 +377,13 @@ void lists_move(struct call *c, struct keyref *source, enum list_end from, enum 
     if (!call_open_typed(c, 1, VALUE_LIST, &target)) {
         return;
     }
-    if (unlikely(propagate_on) && c->cmd->flags & CMD_BLOCKING) {
-        propagate_move(c, from, to);
-    }
     if (target.entry == source->entry) {
         rotate(c, &target, from, to);
     } else {
         move_between(c, source, &target, from, to);
+    }
+    if (unlikely(propagate_on) && c->dirty && c->cmd->flags & CMD_BLOCKING) {
+        propagate_move(c, from, to);
     }
 }
 

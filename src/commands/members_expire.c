@@ -28,6 +28,7 @@ static void remove_now(struct call *c, struct keyref *ref, struct slice member)
     ops->remove(ref->entry, member);
     bool emptied = ops->count(ref->entry) == 0;
     if (emptied) {
+        propagate_emptied(ref);
         db_delete(ref, false);
     }
     if (unlikely(propagate_on)) {
@@ -111,6 +112,7 @@ const struct command_row member_expire_commands[] = {
      .since = "6.3.0",
      .summary = "Lets a member of a set, sorted set or hash expire after some time.",
      .complexity = "O(log N), N being the members that have deadlines",
+     .members = {2, 0},
      .args = "key member delta [s|ms]"},
     {.name = "expirememberat",
      .run = expirememberat_command,
@@ -122,6 +124,7 @@ const struct command_row member_expire_commands[] = {
      .since = "6.3.0",
      .summary = "Lets a member of a set, sorted set or hash expire at a Unix time in seconds.",
      .complexity = "O(log N), N being the members that have deadlines",
+     .members = {2, 0},
      .args = "key member unix-time-seconds"},
     {.name = "pexpirememberat",
      .run = pexpirememberat_command,
@@ -133,6 +136,7 @@ const struct command_row member_expire_commands[] = {
      .since = "6.3.0",
      .summary = "Lets a member of a set, sorted set or hash expire at a Unix time in milliseconds.",
      .complexity = "O(log N), N being the members that have deadlines",
+     .members = {2, 0},
      .args = "key member unix-time-milliseconds"},
     {.name = NULL},
 };

@@ -4,6 +4,7 @@
 #include "engine/call.h"
 
 #include "base/json.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 #include "keyspace/reclaim.h"
 #include "value/nested.h"
@@ -67,6 +68,7 @@ WRITE_COMMAND(nhset_command)
         db_put(&ref, e);
     }
     call_changed(c, &ref, EVENT_HASH, "nhset");
+    propagate_stored(c, 0);
     reply_i64(c->reply, outcome == NESTED_REPLACED);
 }
 

@@ -9,6 +9,7 @@
 #include "engine/block.h"
 #include "engine/busy.h"
 #include "engine/gate.h"
+#include "engine/propagate.h"
 #include "engine/shutdown.h"
 #include "engine/snapshot.h"
 #include "engine/tracking.h"
@@ -76,6 +77,11 @@ WRITE_COMMAND(server_swapdb)
     }
     if (first < 0 || first >= db_count() || second < 0 || second >= db_count()) {
         reply_error(c->reply, "ERR DB index is out of range");
+        return;
+    }
+    if (unlikely(propagate_peers)) {
+        reply_error(c->reply, "ERR SWAPDB has no place in the order of writes that an active group "
+                              "keeps");
         return;
     }
     if (first != second) {

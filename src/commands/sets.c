@@ -5,6 +5,7 @@
 #include "commands/sets_priv.h"
 
 #include "base/mem.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 
 /* Members of up to so many bytes are copied by SSCAN: as many as a set may keep without a block of
@@ -14,6 +15,7 @@
 void sets_delete_empty(struct keyref *ref)
 {
     if (set_count(ref->entry) == 0) {
+        propagate_emptied(ref);
         db_delete(ref, false);
         event_notify(EVENT_GENERIC, "del", ref->db->id, ref->key.name);
     }
@@ -127,6 +129,10 @@ WRITE_COMMAND(smove_command)
     if (!set_remove(from.entry, &m)) {
         reply_i64(c->reply, 0);
         return;
+    }
+    if (unlikely(propagate_peers)) {
+        TELL_PEERS(c, SLICE("SADD"), call_key(c, 1)->name, c->argv[3]);
+        TELL_PEERS(c, SLICE("SREM"), call_key(c, 0)->name, c->argv[3]);
     }
     call_changed(c, &from, EVENT_SET, "srem");
     sets_delete_empty(&from);
@@ -299,6 +305,7 @@ const struct command_row set_commands[] = {
      .since = "1.0.0",
      .summary = "Puts members into a set; a missing key is created.",
      .complexity = "O(1) a member",
+     .members = {2, 1},
      .args = "key member [member ...]",
      .history = "2.4.0:Takes several members."},
     {.name = "scard",
@@ -322,6 +329,7 @@ const struct command_row set_commands[] = {
      .since = "1.0.0",
      .summary = "Says whether something is a member of a set.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key member"},
     {.name = "smembers",
      .run = smembers_command,
@@ -345,6 +353,7 @@ const struct command_row set_commands[] = {
      .since = "6.2.0",
      .summary = "Says of several things whether they are members of a set.",
      .complexity = "O(N), N being the things asked about",
+     .members = {2, 1},
      .args = "key member [member ...]"},
     {.name = "smove",
      .run = smove_command,
@@ -356,6 +365,7 @@ const struct command_row set_commands[] = {
      .since = "1.0.0",
      .summary = "Takes a member out of one set and puts it into another.",
      .complexity = "O(1)",
+     .members = {3, 0},
      .args = "source destination member"},
     {.name = "srem",
      .run = srem_command,
@@ -367,6 +377,7 @@ const struct command_row set_commands[] = {
      .since = "1.0.0",
      .summary = "Takes members out of a set; the key goes with the last one.",
      .complexity = "O(1) a member",
+     .members = {2, 1},
      .args = "key member [member ...]",
      .history = "2.4.0:Takes several members."},
     {.name = "sscan",

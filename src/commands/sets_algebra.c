@@ -11,6 +11,7 @@
 #include "commands/sliced.h"
 
 #include "base/mem.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 
 /* Without memory for the whole result there is none. */
@@ -133,6 +134,7 @@ static void store(struct call *c, struct sets_sink *sink, const char *event) REQ
         db_delete(&ref, true);
         call_changed(c, &ref, EVENT_GENERIC, "del");
     }
+    propagate_stored(c, 0);
     reply_i64(c->reply, (int64_t)sink->count);
 }
 

@@ -9,12 +9,6 @@
 #include "keyspace/reclaim.h"
 #include "value/member_ttl.h"
 
-/* SRANDMEMBER with a negative count replies any number of members, however small the set: up to
- * about so many bytes. */
-#define REPEATED_REPLY_MAX_BYTES ((uint64_t)32 << 20)
-/* Members looked at for the guess of how long such a reply will be, and what frames one. */
-#define REPEATED_REPLY_SAMPLES 64
-#define REPLY_FRAME_BYTES 16
 /* What set_sample notes of a member at most, in an open table at least half empty. */
 #define SAMPLE_BYTES 32
 
@@ -54,10 +48,28 @@ static struct propagate_draft begin_removal(const struct keyref *ref)
     return d;
 }
 
-/* Takes all: the key goes. */
+/* The removal of all that is in `gone`. */
+static struct propagate_draft removal_of(const struct keyref *ref, const struct entry *gone)
+{
+    struct propagate_draft d = begin_removal(ref);
+    struct set_member m;
+    struct set_walk walk;
+    set_walk_begin(&walk, gone);
+    while (set_walk_next(&walk, &m)) {
+        propagate_add(&d, set_member_bytes(&m));
+    }
+    return d;
+}
+
+/* Takes all: the key goes. Peers get the members: others may have been added elsewhere. */
 static void pop_all(struct call *c, struct keyref *ref) REQUIRES(keyspace_lock)
 {
     sets_reply_members(c->reply, ref->entry);
+    if (unlikely(propagate_peers)) {
+        struct propagate_draft d = removal_of(ref, ref->entry);
+        propagate_draft_to_peers(c, &d);
+        propagate_emptied(ref);
+    }
     if (unlikely(propagate_on)) {
         PROPAGATE(c, reclaim_lazy_server_del() ? SLICE("UNLINK") : SLICE("DEL"), ref->key.name);
     }
@@ -70,13 +82,7 @@ static void pop_all(struct call *c, struct keyref *ref) REQUIRES(keyspace_lock)
 static void propagate_popped(struct call *c, const struct keyref *ref, const struct entry *gone)
     REQUIRES(keyspace_lock)
 {
-    struct propagate_draft d = begin_removal(ref);
-    struct set_member m;
-    struct set_walk walk;
-    set_walk_begin(&walk, gone);
-    while (set_walk_next(&walk, &m)) {
-        propagate_add(&d, set_member_bytes(&m));
-    }
+    struct propagate_draft d = removal_of(ref, gone);
     propagate_draft_instead(c, &d);
 }
 
@@ -174,30 +180,27 @@ READ_COMMAND(random_one)
     sets_reply_member(c->reply, &m);
 }
 
-/* True when a reply of `count` members of the set is not too long, going by some of them. */
-static bool repeats_allowed(const struct entry *e, uint64_t count)
+static void visit_repeated(struct set_member *m, void *context)
 {
-    uint64_t bytes = 0, looked_at = 0, total;
-    struct set_walk w;
-    struct set_member m;
-    set_walk_begin(&w, e);
-    while (looked_at < REPEATED_REPLY_SAMPLES && set_walk_next(&w, &m)) {
-        bytes += set_member_bytes(&m).len + REPLY_FRAME_BYTES;
-        looked_at++;
+    struct random_repeats *repeats = context;
+    if (random_repeats_take(repeats, set_member_bytes(m).len, NULL)) {
+        sets_reply_member(repeats->call->reply, m);
     }
-    return !__builtin_mul_overflow(count, bytes / looked_at, &total) &&
-           total <= REPEATED_REPLY_MAX_BYTES;
 }
 
 static void reply_repeated(struct call *c, const struct entry *e, uint64_t count)
     REQUIRES_SHARED(keyspace_lock)
 {
-    if (!repeats_allowed(e, count)) {
-        reply_error(c->reply, "ERR value is out of range");
+    struct random_repeats repeats;
+    if (!random_repeats_begin(&repeats, c, count)) {
         return;
     }
     reply_array(c->reply, count);
-    set_draw(e, count, sets_visit_reply, c->reply);
+    while (count > 0 && !repeats.refused) {
+        uint64_t some = count < RANDOM_REPEATS_STEP ? count : RANDOM_REPEATS_STEP;
+        set_draw(e, some, visit_repeated, &repeats);
+        count -= some;
+    }
 }
 
 READ_COMMAND(random_several)

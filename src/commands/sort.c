@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "engine/acl.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 #include "keyspace/reclaim.h"
 #include "value/list.h"
@@ -389,6 +390,7 @@ static void sort_store(struct call *c, struct sort *s) REQUIRES(keyspace_lock)
             call_changed(c, &ref, EVENT_GENERIC, "del");
         }
     }
+    propagate_stored(c, 1);
     reply_i64(c->reply, (int64_t)count);
 }
 

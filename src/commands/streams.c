@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/streams_priv.h"
 
+#include "base/mem.h"
 #include "engine/propagate.h"
 #include "keyspace/access.h"
 
@@ -136,6 +137,24 @@ static const char *trim_fault(const struct stream_trim *trim, bool has_limit, bo
     return NULL;
 }
 
+/* The options belong together, and the limit holds for whom it is meant. */
+static bool settle_trim(struct call *c, struct stream_trim *trim, bool has_limit, bool adding)
+{
+    if (c->session->internal) {
+        /* Redis tells logs and replicas the threshold that it has come to, with "=" for "~", and
+         * leaves LIMIT where it was. */
+        trim->limit = 0;
+        return true;
+    }
+    const char *fault = trim_fault(trim, has_limit, adding);
+    if (fault) {
+        reply_error(c->reply, fault);
+    } else if (trim->approximate && !has_limit) {
+        trim->limit = stream_trim_usual_limit();
+    }
+    return !fault;
+}
+
 /* Parses from argument 2 on; returns the place of XADD's ID (c->argc when there is none, and for
  * XTRIM), 0 with the error replied. */
 static int parse_options(struct call *c, bool adding, struct add_options *o)
@@ -170,15 +189,7 @@ static int parse_options(struct call *c, bool adding, struct add_options *o)
             return 0;
         }
     }
-    const char *fault = trim_fault(&o->trim, has_limit, adding);
-    if (fault) {
-        reply_error(c->reply, fault);
-        return 0;
-    }
-    if (o->trim.approximate && !has_limit) {
-        o->trim.limit = stream_trim_usual_limit();
-    }
-    return i;
+    return settle_trim(c, &o->trim, has_limit, adding) ? i : 0;
 }
 
 /* ---- XADD ---- */
@@ -225,6 +236,82 @@ static void propagate_entry(struct call *c, const struct keyref *ref, const stru
     propagate_draft_instead(c, &d);
 }
 
+/* What trimming takes out, for peers: entry by entry. */
+struct trimmed {
+    struct stream_id *ids; /* of those that exact trimming takes, or fewer */
+    uint64_t count;
+};
+
+/* Before the trimming: of what it would take at most. */
+static void note_trimmed(struct trimmed *t, const struct entry *e, const struct stream_trim *trim)
+{
+    uint64_t length = stream_facts(e)->length, capacity = 0;
+    struct stream_cursor walk;
+    stream_walk(&walk, e, STREAM_ID_MIN, STREAM_ID_MAX, false);
+    while (stream_walk_next(&walk)) {
+        if (trim->kind == STREAM_TRIM_LENGTH ? length - t->count <= trim->length
+                                             : stream_id_compare(walk.id, trim->id) >= 0) {
+            break;
+        }
+        if (t->count == capacity) {
+            capacity = capacity ? 2 * capacity : 16;
+            t->ids = mem_realloc(t->ids, capacity * sizeof(*t->ids));
+        }
+        t->ids[t->count++] = walk.id;
+    }
+}
+
+/* The first `count` of them have gone. They count as deleted by their IDs here as well, since that
+ * is what they are for peers. */
+static void tell_peers_trimmed(struct call *c, const struct keyref *ref, struct trimmed *t,
+                               uint64_t count) REQUIRES(keyspace_lock)
+{
+    struct propagate_draft d = {0};
+    char text[STREAM_ID_TEXT_BYTES];
+    assert(count <= t->count);
+    propagate_add(&d, SLICE("XDEL"));
+    propagate_add(&d, ref->key.name);
+    for (uint64_t i = 0; i < count; i++) {
+        propagate_add(&d, stream_id_format(t->ids[i], text));
+    }
+    propagate_draft_to_peers(c, &d);
+    const struct stream_facts *facts = stream_facts(ref->entry);
+    if (stream_id_compare(t->ids[count - 1], facts->max_deleted_id) > 0) {
+        stream_set_facts(ref->entry, facts->last_id, NULL, &t->ids[count - 1]);
+    }
+}
+
+/* Trims and tells peers; returns how many entries went. */
+static uint64_t trim(struct call *c, struct keyref *ref, const struct stream_trim *how)
+    REQUIRES(keyspace_lock)
+{
+    struct trimmed gone = {0};
+    if (unlikely(propagate_peers)) {
+        note_trimmed(&gone, ref->entry, how);
+    }
+    uint64_t removed = stream_trim(ref->entry, how);
+    if (unlikely(propagate_peers) && removed > 0) {
+        tell_peers_trimmed(c, ref, &gone, removed);
+    }
+    mem_free(gone.ids);
+    return removed;
+}
+
+/* Peers get the entry by itself. */
+static void tell_peers_entry(struct call *c, const struct keyref *ref, struct stream_id id,
+                             const struct slice *words, int count) REQUIRES(keyspace_lock)
+{
+    struct propagate_draft d = {0};
+    char text[STREAM_ID_TEXT_BYTES];
+    propagate_add(&d, SLICE("XADD"));
+    propagate_add(&d, ref->key.name);
+    propagate_add(&d, stream_id_format(id, text));
+    for (int i = 0; i < count; i++) {
+        propagate_add(&d, words[i]);
+    }
+    propagate_draft_to_peers(c, &d);
+}
+
 static void add_entry(struct call *c, struct keyref *ref, const struct add_options *o,
                       const struct slice *words, int count) REQUIRES(keyspace_lock)
 {
@@ -236,7 +323,10 @@ static void add_entry(struct call *c, struct keyref *ref, const struct add_optio
     stream_append(ref->entry, o->id, words, count);
     streams_reply_id(c->reply, o->id);
     call_changed(c, ref, EVENT_STREAM, "xadd");
-    bool trimmed = o->trim.kind != STREAM_TRIM_NONE && stream_trim(ref->entry, &o->trim) > 0;
+    if (unlikely(propagate_peers)) {
+        tell_peers_entry(c, ref, o->id, words, count);
+    }
+    bool trimmed = o->trim.kind != STREAM_TRIM_NONE && trim(c, ref, &o->trim) > 0;
     if (trimmed) {
         event_notify(EVENT_STREAM, "xtrim", ref->db->id, ref->key.name);
     }
@@ -299,7 +389,7 @@ WRITE_COMMAND(xtrim_command)
         return;
     }
     if (ref.entry) {
-        removed = stream_trim(ref.entry, &o.trim);
+        removed = trim(c, &ref, &o.trim);
     }
     if (removed > 0) {
         if (unlikely(propagate_on)) {
@@ -383,12 +473,14 @@ static bool parse_set_options(struct call *c, struct set_options *o)
     return true;
 }
 
-/* NULL, or why the stream cannot be set so. */
-static const char *set_fault(const struct entry *e, const struct set_options *o)
+/* NULL, or why the stream cannot be set so. What Redis before 7.2 allowed, its logs and replicas
+ * are told. */
+static const char *set_fault(const struct call *c, const struct entry *e,
+                             const struct set_options *o)
 {
     const struct stream_facts *facts = stream_facts(e);
     struct stream_cursor walk;
-    if (stream_id_compare(o->last_id, facts->max_deleted_id) < 0) {
+    if (!c->session->internal && stream_id_compare(o->last_id, facts->max_deleted_id) < 0) {
         return "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id";
     }
     stream_walk(&walk, e, STREAM_ID_MIN, STREAM_ID_MAX, true);
@@ -412,7 +504,7 @@ WRITE_COMMAND(xsetid_command)
         reply_no_such_key(c->reply);
         return;
     }
-    const char *fault = set_fault(ref.entry, &o);
+    const char *fault = set_fault(c, ref.entry, &o);
     if (fault) {
         reply_error(c->reply, fault);
         return;

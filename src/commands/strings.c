@@ -5,6 +5,7 @@
 #include "commands/strings_priv.h"
 
 #include "base/num.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 #include "resp/limits.h"
 #include "value/string.h"
@@ -268,6 +269,14 @@ WRITE_COMMAND(msetnx_command)
         }
     }
     store_pairs(c);
+    if (unlikely(propagate_peers)) {
+        struct propagate_draft d = {0};
+        propagate_add(&d, SLICE("MSET"));
+        for (int i = 1; i < c->argc; i++) {
+            propagate_add(&d, c->argv[i]);
+        }
+        propagate_draft_to_peers(c, &d);
+    }
     reply_i64(c->reply, 1);
 }
 

@@ -29,6 +29,10 @@ static void add_integer(struct call *c, int64_t delta) REQUIRES(keyspace_lock)
     } else {
         db_put(&ref, entry_create_integer(ref.key.name, value, strings_expiry_ms(&ref)));
     }
+    if (unlikely(propagate_peers)) {
+        char text[PROPAGATE_NUMBER_BYTES];
+        TELL_PEERS(c, SLICE("INCRBY"), ref.key.name, propagate_number(delta, text));
+    }
     call_changed(c, &ref, EVENT_STRING, "incrby");
     reply_i64(c->reply, value);
 }
@@ -95,6 +99,9 @@ WRITE_COMMAND(incrbyfloat_command)
     }
     struct slice sum = slice_of(text, len);
     db_put(&ref, entry_create_string(ref.key.name, sum, strings_expiry_ms(&ref)));
+    if (unlikely(propagate_peers)) {
+        propagate_call_to_peers(c); /* additions made elsewhere meanwhile are kept */
+    }
     if (unlikely(propagate_on)) {
         PROPAGATE(c, SLICE("SET"), ref.key.name, sum, SLICE("KEEPTTL"));
     }

@@ -106,6 +106,15 @@ static void propagate_timed(struct call *c, int arg, int64_t expiry_ms) REQUIRES
     }
 }
 
+/* Peers get neither conditions nor KEEPTTL: what was set, with its deadline. */
+static void tell_peers_value(struct call *c, int arg, int64_t expiry_ms) REQUIRES(keyspace_lock)
+{
+    char text[PROPAGATE_NUMBER_BYTES];
+    const struct slice words[] = {SLICE("SET"), call_key(c, 0)->name, c->argv[arg], SLICE("PXAT"),
+                                  propagate_number(expiry_ms, text)};
+    propagate_tell_peers(c, expiry_ms == ENTRY_NO_EXPIRY ? 3 : 5, words);
+}
+
 /* SET, SETEX, PSETEX, SETNX and GETSET after their options: argument `arg` becomes the value of key
  * 0. False when it did not: *failed tells an error (replied) from a condition that does not hold.
  * With SET_GET the old value is replied. */
@@ -136,6 +145,9 @@ static bool set_generic(struct call *c, const struct set_options *options, int a
     }
     strings_store(c, &ref, arg, expiry_ms);
     call_changed(c, &ref, EVENT_STRING, "set");
+    if (unlikely(propagate_peers)) {
+        tell_peers_value(c, arg, expiry_ms);
+    }
     if (options->time_arg) {
         event_notify(EVENT_GENERIC, "expire", ref.db->id, ref.key.name);
         propagate_timed(c, arg, expiry_ms);

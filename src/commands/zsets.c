@@ -8,12 +8,10 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/rand.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 #include "keyspace/reclaim.h"
 
-/* ZRANDMEMBER with repeats has no bound by the set's size: so many members at most, or half as many
- * with their scores, which take less than a tenth of a second. */
-#define RANDOM_REPEATS_MAX (1 << 19)
 /* Scores of ZADD that are parsed without a block of memory. */
 #define SCORES_ON_STACK 64
 
@@ -42,6 +40,7 @@ void zsets_removed(struct call *c, struct keyref *ref, uint64_t changes, const c
     assert(changes > 0);
     bool emptied = zset_count(ref->entry) == 0;
     if (emptied) {
+        propagate_emptied(ref);
         db_delete(ref, reclaim_lazy_server_del());
     }
     call_changed(c, ref, EVENT_ZSET, event);
@@ -49,6 +48,20 @@ void zsets_removed(struct call *c, struct keyref *ref, uint64_t changes, const c
     if (emptied) {
         event_notify(EVENT_GENERIC, "del", ref->db->id, ref->key.name);
     }
+}
+
+void zsets_tell_peers(struct call *c, const struct keyref *ref, uint64_t start, uint64_t stop)
+{
+    struct propagate_draft d = {0};
+    char text[ZSET_TEXT_BYTES];
+    propagate_add(&d, SLICE("ZREM"));
+    propagate_add(&d, ref->key.name);
+    struct zset_cursor at = zset_cursor_at(ref->entry, start, false);
+    for (uint64_t i = start; i < stop; i++) {
+        propagate_add(&d, zset_cursor_member(&at, text));
+        zset_cursor_step(&at);
+    }
+    propagate_draft_to_peers(c, &d);
 }
 
 void zsets_reply_lost(struct call *c)
@@ -75,6 +88,7 @@ void zsets_store(struct call *c, int k, struct zset_draft *d, const char *event)
     } else if (db_delete(&ref, true)) {
         call_changed(c, &ref, EVENT_GENERIC, "del");
     }
+    propagate_stored(c, k);
     reply_i64(c->reply, (int64_t)count);
 }
 
@@ -142,13 +156,39 @@ struct added {
     double last_score;
 };
 
+/* Peers get what was added, without conditions: the pairs that changed something, or the sum. */
+struct added_to_tell {
+    bool wanted;
+    struct propagate_draft pairs;
+};
+
+static void note_added(struct added_to_tell *t, struct slice score, struct slice member)
+{
+    propagate_add(&t->pairs, score);
+    propagate_add(&t->pairs, member);
+}
+
+static void tell_peers_added(struct call *c, struct slice key, unsigned flags,
+                             struct added_to_tell *t) REQUIRES(keyspace_lock)
+{
+    struct propagate_draft d = {0};
+    propagate_add(&d, flags & ZSET_ADD_INCR ? SLICE("ZINCRBY") : SLICE("ZADD"));
+    propagate_add(&d, key);
+    propagate_add_draft(&d, &t->pairs);
+    propagate_draft_to_peers(c, &d);
+}
+
 static void add_pairs(struct call *c, struct keyref *ref, int first, unsigned flags,
                       const double *scores, struct added *sum) REQUIRES(keyspace_lock)
 {
     struct entry *e = ref->entry ? ref->entry : zset_create(ref->key.name, c->argv[first + 1].len);
+    struct added_to_tell told = {.wanted = unlikely(propagate_peers) && flags};
     for (int i = first; i < c->argc; i += 2) {
         sum->last_score = scores[(i - first) / 2];
         sum->last = zset_add(e, c->argv[i + 1], flags, &sum->last_score);
+        if (told.wanted && (sum->last == ZSET_ADDED || sum->last == ZSET_UPDATED)) {
+            note_added(&told, c->argv[i], c->argv[i + 1]);
+        }
         sum->added += sum->last == ZSET_ADDED;
         sum->updated += sum->last == ZSET_UPDATED;
     }
@@ -161,6 +201,9 @@ static void add_pairs(struct call *c, struct keyref *ref, int first, unsigned fl
     if (sum->added + sum->updated > 0) {
         call_changed(c, ref, EVENT_ZSET, flags & ZSET_ADD_INCR ? "zincr" : "zadd");
         c->dirty += sum->added + sum->updated - 1;
+    }
+    if (told.pairs.count > 0) {
+        tell_peers_added(c, ref->key.name, flags, &told);
     }
 }
 
@@ -320,16 +363,24 @@ READ_COMMAND(zrevrank_command)
 
 /* ---- ZRANDMEMBER ---- */
 
-static void reply_one(struct call *c, const struct zset_cursor *at, bool with_scores)
+/* Bytes of a score in a reply, about. */
+#define SCORE_BYTES 16
+
+static void reply_pair(struct call *c, struct slice member, double score, bool with_scores)
 {
-    char text[ZSET_TEXT_BYTES];
     if (zsets_nested(c, with_scores)) {
         reply_array(c->reply, 2);
     }
-    reply_bulk(c->reply, zset_cursor_member(at, text));
+    reply_bulk(c->reply, member);
     if (with_scores) {
-        reply_double(c->reply, zset_cursor_score(at));
+        reply_double(c->reply, score);
     }
+}
+
+static void reply_one(struct call *c, const struct zset_cursor *at, bool with_scores)
+{
+    char text[ZSET_TEXT_BYTES];
+    reply_pair(c, zset_cursor_member(at, text), zset_cursor_score(at), with_scores);
 }
 
 static void reply_at_rank(struct call *c, const struct entry *e, uint64_t rank, bool with_scores)
@@ -377,23 +428,47 @@ static void random_by_walk(struct call *c, const struct entry *e, uint64_t count
     }
 }
 
-static void random_members(struct call *c, const struct entry *e, int64_t wanted, bool with_scores)
+struct repeated {
+    struct random_repeats repeats;
+    bool with_scores;
+};
+
+static void visit_repeated(struct slice member, double score, void *context)
+{
+    struct repeated *r = context;
+    if (random_repeats_take(&r->repeats, member.len + (r->with_scores ? SCORE_BYTES : 0), NULL)) {
+        reply_pair(r->repeats.call, member, score, r->with_scores);
+    }
+}
+
+/* Members that may repeat. */
+static void random_repeated(struct call *c, const struct entry *e, uint64_t count, bool with_scores)
+{
+    struct repeated r = {.with_scores = with_scores};
+    if (!random_repeats_begin(&r.repeats, c, with_scores ? 2 * count : count)) {
+        return;
+    }
+    reply_array(c->reply, with_scores && !zsets_nested(c, with_scores) ? count * 2 : count);
+    while (count > 0 && !r.repeats.refused) {
+        uint64_t some = count < RANDOM_REPEATS_STEP ? count : RANDOM_REPEATS_STEP;
+        zset_draw(e, some, visit_repeated, &r);
+        count -= some;
+    }
+}
+
+/* Members that do not. */
+static void random_members(struct call *c, const struct entry *e, uint64_t wanted, bool with_scores)
 {
     /* What random_by_rank notes of each. */
     enum { NOTE_BYTES = 4 * sizeof(uint64_t) };
     uint64_t size = zset_count(e);
-    uint64_t count = wanted < 0 ? (uint64_t)-wanted : (uint64_t)wanted;
-    count = wanted > 0 && count > size ? size : count;
-    bool by_rank = wanted > 0 && count < size / 8;
+    uint64_t count = wanted < size ? wanted : size;
+    bool by_rank = count < size / 8;
     if (by_rank && !call_reserve(c, count * NOTE_BYTES)) {
         return;
     }
     reply_array(c->reply, with_scores && !zsets_nested(c, with_scores) ? count * 2 : count);
-    if (wanted < 0) {
-        for (; count > 0; count--) {
-            reply_at_rank(c, e, rand_below(size), with_scores);
-        }
-    } else if (by_rank) {
+    if (by_rank) {
         random_by_rank(c, e, count, with_scores);
         call_unreserve();
     } else {
@@ -416,8 +491,7 @@ READ_COMMAND(zrandmember_command)
     if (!random_limit_allows(c, count)) {
         return;
     }
-    if (count < -(with_scores ? RANDOM_REPEATS_MAX / 2 : RANDOM_REPEATS_MAX) ||
-        (with_scores && count > INT64_MAX / 2)) {
+    if (with_scores && (count > INT64_MAX / 2 || count < -(INT64_MAX / 2))) {
         reply_error(c->reply, "ERR value is out of range");
         return;
     }
@@ -436,7 +510,11 @@ READ_COMMAND(zrandmember_command)
         reply_array(c->reply, 0);
         return;
     }
-    random_members(c, e, count, with_scores);
+    if (count < 0) {
+        random_repeated(c, e, (uint64_t)-count, with_scores);
+    } else {
+        random_members(c, e, (uint64_t)count, with_scores);
+    }
 }
 
 /* ---- ZSCAN ---- */
@@ -497,6 +575,7 @@ const struct command_row zset_commands[] = {
      .since = "1.2.0",
      .summary = "Adds members to a sorted set, or gives them new scores.",
      .complexity = "O(log(N)) for each member, N being the members of the sorted set",
+     .members = {-1, -2},
      .args = "key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]",
      .history = "2.4.0:Takes several members.|3.0.2:Takes XX, NX, CH and INCR.|6.2.0:Takes GT "
                 "and LT."},
@@ -521,6 +600,7 @@ const struct command_row zset_commands[] = {
      .since = "1.2.0",
      .summary = "Adds to the score of a member of a sorted set; a missing one counts as 0.",
      .complexity = "O(log(N)), N being the members of the sorted set",
+     .members = {3, 0},
      .args = "key increment member"},
     {.name = "zmscore",
      .run = zmscore_command,
@@ -532,6 +612,7 @@ const struct command_row zset_commands[] = {
      .since = "6.2.0",
      .summary = "Returns the scores of several members of a sorted set.",
      .complexity = "O(N), N being the members asked for",
+     .members = {2, 1},
      .args = "key member [member ...]"},
     {.name = "zrandmember",
      .run = zrandmember_command,
@@ -555,6 +636,7 @@ const struct command_row zset_commands[] = {
      .since = "2.0.0",
      .summary = "Returns how many members of a sorted set are before one, lowest score first.",
      .complexity = "O(log(N)), N being the members of the sorted set",
+     .members = {2, 0},
      .args = "key member [WITHSCORE]",
      .history = "7.2.0:Takes WITHSCORE."},
     {.name = "zrem",
@@ -567,6 +649,7 @@ const struct command_row zset_commands[] = {
      .since = "1.2.0",
      .summary = "Removes members from a sorted set; the last one takes the key with it.",
      .complexity = "O(M*log(N)), N being the members of the sorted set and M those removed",
+     .members = {2, 1},
      .args = "key member [member ...]",
      .history = "2.4.0:Takes several members."},
     {.name = "zrevrank",
@@ -579,6 +662,7 @@ const struct command_row zset_commands[] = {
      .since = "2.0.0",
      .summary = "Returns how many members of a sorted set are before one, highest score first.",
      .complexity = "O(log(N)), N being the members of the sorted set",
+     .members = {2, 0},
      .args = "key member [WITHSCORE]",
      .history = "7.2.0:Takes WITHSCORE."},
     {.name = "zscan",
@@ -603,6 +687,7 @@ const struct command_row zset_commands[] = {
      .since = "1.2.0",
      .summary = "Returns the score of a member of a sorted set.",
      .complexity = "O(1)",
+     .members = {2, 0},
      .args = "key member"},
     {.name = NULL},
 };

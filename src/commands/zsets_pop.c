@@ -11,6 +11,9 @@ static void remove_popped(struct call *c, struct keyref *ref, uint64_t count, bo
 {
     uint64_t size = zset_count(ref->entry);
     assert(count > 0 && count <= size);
+    if (unlikely(propagate_peers)) {
+        zsets_tell_peers(c, ref, highest ? size - count : 0, highest ? size : count);
+    }
     zset_remove_ranks(ref->entry, highest ? size - count : 0, highest ? size : count);
     if (unlikely(propagate_on)) {
         char text[PROPAGATE_NUMBER_BYTES];

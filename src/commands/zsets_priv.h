@@ -14,6 +14,10 @@ static inline bool zsets_nested(const struct call *c, bool with_scores)
     return with_scores && c->reply->proto >= 3;
 }
 /* Announces `event` for `changes` members taken away, and deletes the key when none is left. */
+/* Peers: the members of these ranks, from `start` to before `stop`, are about to go. Only while
+ * propagate_peers. */
+void zsets_tell_peers(struct call *c, const struct keyref *ref, uint64_t start, uint64_t stop)
+    REQUIRES(keyspace_lock);
 void zsets_removed(struct call *c, struct keyref *ref, uint64_t changes, const char *event)
     REQUIRES(keyspace_lock);
 /* Makes the sorted draft the value of the k-th key, whatever was there, or deletes that when the

@@ -4,6 +4,7 @@
 #include "commands/zsets_priv.h"
 
 #include "base/mem.h"
+#include "engine/propagate.h"
 
 #include <math.h>
 
@@ -277,6 +278,9 @@ static void remove_generic(struct call *c, enum range_by by, const char *event)
     }
     struct zset_span s = ref.entry ? span_of(ref.entry, &r) : (struct zset_span){0, 0};
     if (s.start < s.stop) {
+        if (unlikely(propagate_peers)) {
+            zsets_tell_peers(c, &ref, s.start, s.stop);
+        }
         zset_remove_ranks(ref.entry, s.start, s.stop);
         zsets_removed(c, &ref, s.stop - s.start, event);
     }

@@ -96,6 +96,12 @@ bool hll_cached(struct slice value, uint64_t *cardinality)
     return !((uint8_t)value.ptr[HLL_HEAD_BYTES - 1] & CARDINALITY_INVALID);
 }
 
+void hll_keep(uint8_t *value, uint64_t cardinality)
+{
+    uint64_t stored = htole64(cardinality);
+    memcpy(value + CARDINALITY_AT, &stored, sizeof(stored));
+}
+
 void hll_invalidate(uint8_t *value)
 {
     value[HLL_HEAD_BYTES - 1] |= CARDINALITY_INVALID;

@@ -79,6 +79,8 @@ uint64_t hll_estimate_registers(const struct hll_registers *registers);
 
 /* The cached cardinality; false when it is not valid. */
 bool hll_cached(struct slice value, uint64_t *cardinality) MUST_CHECK;
+/* Caches it. */
+void hll_keep(uint8_t *value, uint64_t cardinality);
 /* Marks it as not valid: after every change. */
 void hll_invalidate(uint8_t *value);
 

@@ -625,21 +625,47 @@ static unsigned chain_len(const struct table_bucket *b)
  * draw long. */
 #define RANDOM_LEVELS_MAX 6
 
+/* One draw from the bucket of a random hash: NULL when it hit an empty place. */
+static uintptr_t *draw_at(const struct table *t, uint64_t hash)
+{
+    unsigned levels = (unsigned)t->depth - table_row_of(t, hash)->depth;
+    unsigned places = RANDOM_PLACES << (levels < RANDOM_LEVELS_MAX ? levels : RANDOM_LEVELS_MAX);
+    struct table_bucket *b = table_bucket_of(t, hash);
+    unsigned len = chain_len(b);
+    uint64_t place = rand_below(len > places ? len : places);
+    return place < len ? slot_of_chain(b, (unsigned)place) : NULL;
+}
+
 uintptr_t *table_random(const struct table *t)
 {
-    while (t->count > 0) {
-        uint64_t hash = rand_u64();
-        unsigned levels = (unsigned)t->depth - table_row_of(t, hash)->depth;
-        unsigned places = RANDOM_PLACES
-                          << (levels < RANDOM_LEVELS_MAX ? levels : RANDOM_LEVELS_MAX);
-        struct table_bucket *b = table_bucket_of(t, hash);
-        unsigned len = chain_len(b);
-        uint64_t place = rand_below(len > places ? len : places);
-        if (place < len) {
-            return slot_of_chain(b, (unsigned)place);
+    uintptr_t *slot = NULL;
+    while (t->count > 0 && !slot) {
+        slot = draw_at(t, rand_u64());
+    }
+    return slot;
+}
+
+/* Buckets that table_draw asks for together. */
+#define DRAW_AHEAD 32
+
+void table_draw(const struct table *t, uintptr_t **slots, unsigned count)
+{
+    unsigned drawn = 0;
+    assert(t->count > 0);
+    while (drawn < count) {
+        uint64_t hashes[DRAW_AHEAD];
+        for (unsigned i = 0; i < DRAW_AHEAD; i++) {
+            hashes[i] = rand_u64();
+            __builtin_prefetch(table_bucket_of(t, hashes[i]));
+        }
+        for (unsigned i = 0; i < DRAW_AHEAD && drawn < count; i++) {
+            uintptr_t *slot = draw_at(t, hashes[i]);
+            if (slot) {
+                __builtin_prefetch(table_entry(*slot));
+                slots[drawn++] = slot;
+            }
         }
     }
-    return NULL;
 }
 
 static unsigned collect_chain(struct table_bucket *b, uintptr_t **slots, unsigned max)

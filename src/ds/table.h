@@ -218,6 +218,10 @@ typedef void (*table_visit_fn)(uintptr_t *slot, void *context);
 uint64_t table_scan(const struct table *t, uint64_t cursor, table_visit_fn visit, void *context);
 /* A random slot, every entry about equally likely; NULL when the table is empty. */
 uintptr_t *table_random(const struct table *t);
+/* Fills `slots` with `count` such draws, each from all entries (the table is not empty). In a third
+ * of the time: several draws' buckets, then their entries, are on their way to the cache at once.
+ */
+void table_draw(const struct table *t, uintptr_t **slots, unsigned count);
 /* Collects up to `max` different slots from around a random place (for sampling), looking at no
  * more than ten buckets for each; returns how many. */
 unsigned table_sample(const struct table *t, uintptr_t **slots, unsigned max);

@@ -238,7 +238,7 @@ static enum acl_fault apply_category(struct acl_selector *s, struct slice name, 
 /* "+command|word". */
 static enum acl_fault apply_with_word(struct acl_selector *s, struct slice name, size_t bar)
 {
-    const struct command *c = command_find_full(slice_of(name.ptr, bar));
+    const struct command *c = command_find_original_full(slice_of(name.ptr, bar));
     struct slice word = behind(name, bar + 1);
     if (!c) {
         return ACL_FAULT_UNKNOWN;
@@ -273,7 +273,7 @@ static enum acl_fault apply_command(struct acl_selector *s, struct slice name, b
     if (allow && bar) {
         return apply_with_word(s, name, (size_t)(bar - name.ptr));
     }
-    const struct command *c = command_find_full(name);
+    const struct command *c = command_find_original_full(name);
     if (!c) {
         return ACL_FAULT_UNKNOWN;
     }

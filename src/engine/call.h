@@ -59,6 +59,7 @@ struct call {
     bool waits;              /* set by call_block, or while it goes on in slices: no reply yet */
     struct parked_call *parked;  /* what waits, or in a retry is run again; else NULL */
     bool propagated;             /* its handler has told the logs what it did (propagate.h) */
+    bool has_told_peers;         /* and in a form of their own the peers */
     bool told;                   /* run once before, and told to monitors and statistics then */
     struct execution *execution; /* of EXEC, DISCARD ...: see transaction.h; NULL otherwise */
     struct continuation

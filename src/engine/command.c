@@ -59,6 +59,12 @@ struct name_slot {
     const struct command *command; /* NULL: free */
 };
 
+/* The name that clients know a command by, "" when none does. */
+struct other_name {
+    const struct command *command;
+    char *name;
+};
+
 static struct {
     const struct command **commands; /* containers and plain commands, in order of registration */
     unsigned count;
@@ -69,7 +75,11 @@ static struct {
     unsigned slot_shift; /* 64 - log2(slot_count): the index is the hash's high bits */
     const struct command **long_names; /* those over INDEX_NAME_MAX */
     unsigned long_count;
+    struct other_name *other_names; /* rename-command */
+    unsigned other_count;
 } registry;
+
+bool command_any_renamed;
 
 /* ---- Names */
 
@@ -129,10 +139,21 @@ static bool equal_folded(struct slice a, struct slice b)
     return true;
 }
 
+/* By which clients know it. */
+static const char *name_of(const struct command *c)
+{
+    for (unsigned i = 0; i < registry.other_count; i++) {
+        if (registry.other_names[i].command == c) {
+            return registry.other_names[i].name;
+        }
+    }
+    return c->row->name;
+}
+
 static const struct command *find_long(struct slice name)
 {
     for (unsigned i = 0; i < registry.long_count; i++) {
-        if (equal_folded(name, slice_cstr(registry.long_names[i]->row->name))) {
+        if (equal_folded(name, slice_cstr(name_of(registry.long_names[i])))) {
             return registry.long_names[i];
         }
     }
@@ -169,17 +190,47 @@ const struct command *command_find_sub(const struct command *container, struct s
     return NULL;
 }
 
-const struct command *command_find_full(struct slice full_name)
+const struct command *command_find_original(struct slice name)
+{
+    if (likely(!command_any_renamed)) {
+        return command_find(name);
+    }
+    for (unsigned id = 0; id < registry.id_count; id++) {
+        const struct command *c = registry.by_id[id];
+        if (!c->parent && equal_folded(name, slice_cstr(c->row->name))) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+static const struct command *find_full(struct slice full_name,
+                                       const struct command *(*find)(struct slice name))
 {
     const char *bar = full_name.len ? memchr(full_name.ptr, '|', full_name.len) : NULL;
     if (bar == NULL) {
-        return command_find(full_name);
+        return find(full_name);
     }
     size_t head = (size_t)(bar - full_name.ptr);
-    const struct command *container = command_find(slice_of(full_name.ptr, head));
+    const struct command *container = find(slice_of(full_name.ptr, head));
     return container == NULL
                ? NULL
                : command_find_sub(container, slice_of(bar + 1, full_name.len - head - 1));
+}
+
+const struct command *command_find_full(struct slice full_name)
+{
+    return find_full(full_name, command_find);
+}
+
+const struct command *command_find_original_full(struct slice full_name)
+{
+    return find_full(full_name, command_find_original);
+}
+
+struct slice command_word(const struct command *c)
+{
+    return slice_cstr(c->parent ? c->parent->row->name : c->row->name);
 }
 
 unsigned command_count(void)
@@ -236,6 +287,9 @@ static void check_row(const struct command_row *row, const struct command *paren
     if (parent != NULL && row->subcommands != NULL) {
         reject_row(row, "a subcommand cannot have subcommands");
     }
+    if (row->members.first == 0 ? row->members.step != 0 : row->keys == NULL) {
+        reject_row(row, "members of no key");
+    }
     if ((row->flags & CMD_WRITE) && (row->flags & CMD_READONLY)) {
         reject_row(row, "both write and readonly");
     }
@@ -286,7 +340,7 @@ static void build_command(struct command *c, const struct command_row *row,
 {
     check_row(row, parent);
     c->run = row->run;
-    c->flags = row->flags;
+    c->flags = row->flags | (row->members.first ? CMD_LOOKS_AHEAD : 0);
     c->arity = row->arity;
     c->categories = row->categories | implied_categories(row->flags, row->categories);
     c->row = row;
@@ -324,7 +378,7 @@ static void build_subcommands(struct command *container, const struct command_ro
 
 static void index_insert(const struct command *c)
 {
-    struct slice name = slice_cstr(c->row->name);
+    struct slice name = slice_cstr(name_of(c));
     assert(name.len > 0 && name.len <= INDEX_NAME_MAX);
     struct name_slot slot = {.len = name.len, .command = c};
     load_name(name, &slot.head, &slot.tail);
@@ -338,7 +392,7 @@ static void index_insert(const struct command *c)
 
 static void index_add(const struct command *c)
 {
-    if (strlen(c->row->name) <= INDEX_NAME_MAX) {
+    if (strlen(name_of(c)) <= INDEX_NAME_MAX) {
         index_insert(c);
         return;
     }
@@ -389,19 +443,110 @@ void command_register(const struct command_row *rows)
     }
 }
 
+/* Among those that clients know; removed ones are not, by whatever name. */
+static void remove_from_list(const struct command *c)
+{
+    unsigned i = 0;
+    while (registry.commands[i] != c) {
+        i++;
+    }
+    registry.count--;
+    memmove(registry.commands + i, registry.commands + i + 1,
+            (registry.count - i) * sizeof(*registry.commands));
+}
+
+static void set_other_name(const struct command *c, struct slice name)
+{
+    unsigned i = 0;
+    while (i < registry.other_count && registry.other_names[i].command != c) {
+        i++;
+    }
+    if (i == registry.other_count) {
+        registry.other_names = mem_realloc(registry.other_names,
+                                           ++registry.other_count * sizeof(*registry.other_names));
+        registry.other_names[i] = (struct other_name){.command = c};
+    }
+    mem_free(registry.other_names[i].name);
+    registry.other_names[i].name = mem_dup(name.ptr, name.len);
+}
+
+const char *command_rename(struct slice from, struct slice to)
+{
+    const struct command *c = command_find(from);
+    if (!c) {
+        return "No such command in rename-command";
+    }
+    if (to.len > 0 && (command_find(to) || command_find_original(to))) {
+        return "Target command name already exists";
+    }
+    set_other_name(c, to);
+    command_any_renamed = true;
+    if (to.len == 0) {
+        remove_from_list(c);
+    }
+    index_grow();
+    return NULL;
+}
+
+static void free_command(const struct command *c)
+{
+    for (unsigned k = 0; k < c->subcommand_count; k++) {
+        mem_free((char *)c->subcommands[k].full_name);
+    }
+    mem_free((struct command *)c->subcommands);
+    mem_free((struct command *)c);
+}
+
 void command_teardown(void)
 {
     for (unsigned i = 0; i < registry.count; i++) {
-        const struct command *c = registry.commands[i];
-        for (unsigned k = 0; k < c->subcommand_count; k++) {
-            mem_free((char *)c->subcommands[k].full_name);
-        }
-        mem_free((struct command *)c->subcommands);
-        mem_free((struct command *)c);
+        free_command(registry.commands[i]);
     }
+    for (unsigned i = 0; i < registry.other_count; i++) {
+        if (registry.other_names[i].name[0] == '\0') {
+            free_command(registry.other_names[i].command);
+        }
+        mem_free(registry.other_names[i].name);
+    }
+    mem_free(registry.other_names);
+    command_any_renamed = false;
     mem_free(registry.commands);
     mem_free(registry.by_id);
     mem_free(registry.slots);
     mem_free(registry.long_names);
     memset(&registry, 0, sizeof(registry));
 }
+
+/* ---- rename-command */
+
+static bool parse_rename(const struct option *option UNUSED, const struct slice *words, int count,
+                         const char **error)
+{
+    if (count == 1 && words[0].len == 0) { /* the built-in default: none */
+        return true;
+    }
+    *error = count == 2 ? command_rename(words[0], words[1])
+                        : "wrong number of arguments: a command's name and its new one, or \"\"";
+    return !*error;
+}
+
+static void format_rename(const struct option *option UNUSED, struct buf *out UNUSED)
+{
+}
+
+/* It changes at boot only. */
+static bool rename_lines(struct buf *out UNUSED)
+{
+    return false;
+}
+
+const struct option command_options[] = {
+    {.name = "rename-command",
+     .type = OPTION_CUSTOM,
+     .flags = OPTION_IMMUTABLE | OPTION_MULTI | OPTION_HIDDEN,
+     .initial = "",
+     .parse = parse_rename,
+     .format = format_rename,
+     .lines = rename_lines},
+    {.name = NULL},
+};

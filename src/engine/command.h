@@ -4,6 +4,7 @@
 #ifndef ENGINE_COMMAND_H
 #define ENGINE_COMMAND_H
 
+#include "base/option.h"
 #include "base/slice.h"
 
 #include <stdbool.h>
@@ -50,14 +51,17 @@ enum command_flag {
     CMD_EXCLUSIVE = 1 << 23,   /* runs under the exclusive lock, though it is no write */
     CMD_WAITS_QUIETLY = 1 << 27, /* may wait like one with CMD_BLOCKING (block.h), though COMMAND
                                     INFO and the categories do not tell */
-    CMD_SOME_NOT_LOADING = CMD_WAITS_QUIETLY, /* the same bit in the flags of a transaction (of a
-                                                 call with CMD_TRANSACTION, that is): something
-                                                 that it queues lacks CMD_LOADING */
     CMD_SLOW = 1 << 26,       /* work grows with the data: is timed by itself, and may end a hold */
     CMD_SUBSCRIBED = 1 << 29, /* a RESP2 client that subscribes to something may still send it */
     CMD_CONFIRMS = 1 << 30,   /* replies with pushes, which CLIENT REPLY does not hold back */
+    /* The same bits in the flags of an EXEC (transaction_flags): something in its queue lacks
+     * CMD_LOADING, or CMD_STALE. */
+    CMD_SOME_NOT_LOADING = CMD_WAITS_QUIETLY,
+    CMD_SOME_NOT_STALE = CMD_SUBSCRIBED,
 };
 
+/* Of commands whose rows say where their members stand; set by the registry. */
+#define CMD_LOOKS_AHEAD ((uint32_t)1 << 31)
 /* Commands whose calls may come to wait. */
 #define CMD_MAY_WAIT (CMD_BLOCKING | CMD_WAITS_QUIETLY)
 
@@ -95,6 +99,14 @@ enum command_transaction {
     TRANSACTION_BESIDE, /* runs at once: WATCH, QUIT */
 };
 
+/* Where a call names members (fields) that it looks up in the value of its first key: argv[first],
+ * argv[first + step] ... as far as there are arguments; first < 0 counts from the end, step 0 is
+ * just one. A hint (engine/lookahead.h): more or less than is looked up does no harm. first 0: no
+ * members. */
+struct command_members {
+    int8_t first, step;
+};
+
 /* One row of a family's table. Texts live forever. Tables end with a row whose name is NULL. */
 struct command_row {
     const char *name; /* lower case; of a subcommand only its own word ("get" of CONFIG GET) */
@@ -113,6 +125,11 @@ struct command_row {
     const char *deprecated_since, *replaced_by; /* NULL when alive */
     const struct command_row *subcommands;      /* table, or NULL */
     enum command_transaction transaction;
+    struct command_members members;
+    /* For a command whose calls tell by their arguments whether they write, need memory or bear old
+     * data (scripts do): the flags of this call. With the keyspace lock in exclusive mode. NULL:
+     * those of the command are all that is known. */
+    uint32_t (*flags_of)(const struct call *c);
 };
 
 enum key_begin { KEY_BEGIN_INDEX, KEY_BEGIN_KEYWORD, KEY_BEGIN_UNKNOWN };
@@ -180,8 +197,24 @@ const struct command *command_find(struct slice name);
 const struct command *command_find_sub(const struct command *container, struct slice name);
 /* By full name "config|get" or "get". */
 const struct command *command_find_full(struct slice full_name);
-/* All commands in order of registration (containers, not their subcommands); index <
- * command_count(). */
+
+/* Gives a command another name for clients and scripts, or none ("" as rename-command has it).
+ * NULL, or why not: there is no such command, or something has, or once had, the new name. What is
+ * told to files, replicas and peers, and the rules of users, keep the names that commands were born
+ * with. Boot, after all tables are registered. */
+const char *command_rename(struct slice from, struct slice to) MUST_CHECK;
+/* rename-command, a line for each. */
+extern const struct option command_options[];
+/* True when some command has another name. Immutable after boot. */
+extern bool command_any_renamed;
+/* By the name that it was born with, which clients may not know any more. */
+const struct command *command_find_original(struct slice name);
+const struct command *command_find_original_full(struct slice full_name);
+/* That name, as the first word of a request; of a subcommand its container's. */
+struct slice command_word(const struct command *c);
+
+/* All commands that clients know, in order of registration (containers, not their subcommands);
+ * index < command_count(). */
 unsigned command_count(void);
 const struct command *command_at(unsigned index);
 /* Number of ids in use (subcommands included) and the command of an id. */

@@ -142,6 +142,16 @@ void config_append_words(struct buf *out, const struct slice *words, int count)
     }
 }
 
+/* Of an option that may stand on several lines "" takes back those before: by itself, or not. */
+static bool is_alone_if_empty(const struct option *option, const struct slice *words, int count)
+{
+    bool alone = true;
+    for (int i = 0; option->flags & OPTION_REPEAT && count > 1 && i < count; i++) {
+        alone &= words[i].len > 0;
+    }
+    return alone;
+}
+
 /* Splits a value as CONFIG GET shows it and CONFIG SET takes it into the words of its line. */
 static int split_value(const struct option *option, struct slice value, struct slice *words,
                        struct buf *scratch)
@@ -253,11 +263,22 @@ bool config_apply_words(const struct slice *words, int count, const char **error
         *error = "Bad directive or wrong number of arguments";
         return false;
     }
-    struct slice joined[OPTION_MAX_WORDS];
-    struct buf scratch = {0};
-    int total = join_repeated(e, words + 1, count - 1, joined, &scratch);
+    struct slice joined[OPTION_MAX_WORDS], parts[OPTION_MAX_WORDS];
+    struct buf scratch = {0}, part_scratch = {0};
+    const struct slice *values = words + 1;
+    int value_count = count - 1;
+    if (value_count == 1 && !e->option->lines) {
+        /* `save "3600 1"`: words that belong together, in one pair of quotes */
+        value_count = split_value(e->option, words[1], parts, &part_scratch);
+        values = parts;
+    }
+    int total = value_count < 0 ? 0 : join_repeated(e, values, value_count, joined, &scratch);
     bool stored = false;
-    if (total < 0) {
+    if (value_count < 0) {
+        *error = "unbalanced quotes or too many words";
+    } else if (!is_alone_if_empty(e->option, values, value_count)) {
+        *error = "an empty word stands on a line of its own";
+    } else if (total < 0) {
         *error = "too many words on all lines of the option";
     } else if (count == 1) {
         *error = "wrong number of arguments";
@@ -274,6 +295,7 @@ bool config_apply_words(const struct slice *words, int count, const char **error
         e->source = config.source;
         e->in_include |= config.source == CONFIG_FROM_INCLUDE;
     }
+    buf_deinit(&part_scratch);
     buf_deinit(&scratch);
     return stored;
 }
@@ -471,6 +493,8 @@ static bool set_store(const struct option *option, struct slice value, const cha
     bool stored = false;
     if (count < 0) {
         *error = "unbalanced quotes or too many words";
+    } else if (!is_alone_if_empty(option, words, count)) {
+        *error = "an empty word stands by itself";
     } else {
         stored = option_store(option, words, count, error);
     }

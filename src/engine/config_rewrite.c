@@ -6,6 +6,7 @@
  * that were read at boot and the value has not changed since (so "100mb" and "YES" stay). */
 #include "engine/config_priv.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -316,35 +317,14 @@ static void build_result(struct rewrite *w)
 
 /* ---- Writing the new file */
 
-static int write_all(int fd, struct slice bytes)
-{
-    while (bytes.len > 0) {
-        ssize_t written = write(fd, bytes.ptr, bytes.len);
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            return errno;
-        }
-        bytes.ptr += written;
-        bytes.len -= (size_t)written;
-    }
-    return 0;
-}
-
 /* Makes the rename durable. */
 static int sync_directory(const char *path)
 {
     const char *slash = strrchr(path, '/');
     assert(slash != NULL);
     char *directory = mem_dup(path, slash == path ? 1 : (size_t)(slash - path));
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int error = file_sync_directory(directory);
     mem_free(directory);
-    if (fd < 0) {
-        return errno;
-    }
-    int error = fsync(fd) != 0 ? errno : 0;
-    close(fd);
     return error;
 }
 
@@ -357,7 +337,7 @@ static int write_temporary(const char *path, const char *temporary, struct slice
     if (fd < 0) {
         return errno;
     }
-    int error = write_all(fd, content);
+    int error = file_write_all(fd, content);
     if (error == 0 && existed) {
         /* Only root may give a file away; the mode is what keeps secrets. */
         int given = fchown(fd, old.st_uid, old.st_gid);

@@ -135,6 +135,31 @@ static void refuse_text(struct call *c, const char *text)
     c->refusal = slice_cstr(text);
 }
 
+/* Why a call that tells by its arguments what it needs must not be queued, or an EXEC of such calls
+ * must not run; NULL when it may. */
+static const char *told_refusal(const struct call *c) NO_THREAD_SAFETY_ANALYSIS
+{
+    /* Asked first: the thread's own script may hold the lock (busy.h). */
+    const char *why = gate_busy_refusal();
+    while (!why && !keyspace_try_exclusive()) {
+        why = gate_busy_refusal();
+    }
+    if (!why) {
+        why = gate_refusal_as(c, transaction_told_flags(c));
+        keyspace_unlock_exclusive();
+    }
+    return why;
+}
+
+/* A gate is shut for the call. (One that tells by its arguments what it needs, and is not queued,
+ * looks at the gates when it runs.) */
+static bool refuse_shut(struct call *c)
+{
+    const char *why = transaction_asks(c) ? told_refusal(c) : gate_refusal(c);
+    c->refusal = slice_of(why, why ? strlen(why) : 0);
+    return why;
+}
+
 static void hash_places(struct call *c, struct arena *arena, const struct key_place *places,
                         int count)
 {
@@ -252,8 +277,8 @@ static __attribute__((noinline)) void prepare_found(struct call *c, struct arena
         assert(c->refusal.ptr);
     } else if (unlikely(is_only_listening(c))) {
         refuse_subscribed(c, arena);
-    } else if (gate_any() && gate_refusal(c)) {
-        refuse_text(c, gate_refusal(c));
+    } else if (gate_any() && refuse_shut(c)) {
+        assert(c->refusal.ptr);
     } else {
         find_keys(c, arena);
     }
@@ -263,11 +288,14 @@ static __attribute__((noinline)) void prepare_found(struct call *c, struct arena
 static __attribute__((noinline)) void prepare_name(struct call *c, const struct command *cmd,
                                                    struct arena *arena)
 {
+    if (!cmd && !c->session->owner) {
+        cmd = command_find_original(c->argv[0]); /* no client's: a log's, a link's, a job's */
+    }
     if (!cmd) {
         refuse_unknown(c, arena);
         return;
     }
-    if (c->argc > 1) {
+    if (cmd->subcommands && c->argc > 1) {
         const struct command *sub = command_find_sub(cmd, c->argv[1]);
         if (!sub) {
             refuse_unknown_sub(c, cmd, arena);

@@ -6,9 +6,9 @@
  * time of the fork would never be let go of there. Instead of taking them all before the fork, the
  * child does not take any: it logs nothing, frees nothing of the server's, runs no command, and
  * ends by _exit. Debug builds abort a child that takes a lock (base/lock.h). malloc works there
- * because the allocator prepares for forks. The child dies with the server, so that no file of an
- * earlier life replaces a later one's, and has none of its descriptors. State: immutable after
- * boot. */
+ * because the allocator prepares for forks (base/mem_fork.c for one that does not). The child dies
+ * with the server, so that no file of an earlier life replaces a later one's, and has none of its
+ * descriptors. State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H
 #define ENGINE_FORK_CHILD_H
 

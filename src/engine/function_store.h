@@ -13,8 +13,9 @@
 struct function_store_ops {
     size_t (*count)(void);
     struct slice (*code)(size_t index);
-    bool (*load)(struct slice code, struct buf *error);
+    bool (*load)(struct slice code, bool replace, struct buf *error);
     void (*flush)(void);
+    bool (*replace)(const struct slice *codes, size_t count, struct buf *error);
 };
 
 /* Boot; NULL takes them back. Without them there are no libraries, and none can be loaded. */
@@ -24,10 +25,21 @@ void function_store_set_ops(const struct function_store_ops *ops);
  * child as well. */
 size_t function_store_count(void) REQUIRES_SHARED(keyspace_lock);
 struct slice function_store_code(size_t index) REQUIRES_SHARED(keyspace_lock);
-/* Adds a library out of a file; false with the error's text appended when it does not compile or
- * run, or one of its names is taken. */
-bool function_store_load(struct slice code, struct buf *error) MUST_CHECK REQUIRES(keyspace_lock);
+/* Adds a library out of a file, with `replace` in place of one of its name; false with the error's
+ * text appended when it does not compile or run, or one of its names is taken. */
+bool function_store_load(struct slice code, bool replace, struct buf *error) MUST_CHECK
+    REQUIRES(keyspace_lock);
 /* Forgets all, before another data set is loaded. FLUSHALL does not: libraries are no keys. */
 void function_store_flush(void) REQUIRES(keyspace_lock);
+
+/* ---- a data set aside (keyspace/db.h): the thread's that loads it ---- */
+
+/* Notes the source of a library of it. */
+void function_store_note_aside(struct slice code);
+/* What was noted takes the place of all libraries; false with the error's text appended, and all as
+ * it was, when one cannot be loaded. */
+bool function_store_take_aside(struct buf *error) MUST_CHECK REQUIRES(keyspace_lock);
+/* Forgets what was noted. */
+void function_store_drop_aside(void);
 
 #endif

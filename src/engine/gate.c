@@ -85,16 +85,21 @@ const char *gate_write_refusal(const struct session *s)
     return shut & GATE_READONLY ? readonly_refusal : NULL;
 }
 
-static const char *refusal_of(const struct call *c, uint32_t shut)
+const char *gate_stale_refusal(const struct session *s)
 {
-    uint32_t flags = transaction_flags(c);
+    uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
+    return shut & GATE_STALE && !s->internal ? stale_refusal : NULL;
+}
+
+static const char *refusal_of(const struct call *c, uint32_t flags, uint32_t shut)
+{
     if (c->session->internal) {
         return NULL;
     }
     if (unlikely(shut & (GATE_SCRIPT | GATE_FUNCTION)) && !(c->cmd->flags & CMD_ALLOW_BUSY)) {
         return gate_busy_refusal();
     }
-    if (shut & GATE_MEMORY && memory_limit_concerns(c)) {
+    if (shut & GATE_MEMORY && memory_limit_concerns(c, flags)) {
         return memory_limit_refusal;
     }
     if (shut & GATE_SAVE_FAILED && flags & CMD_WRITE) {
@@ -109,11 +114,14 @@ static const char *refusal_of(const struct call *c, uint32_t shut)
     if (shut & GATE_READONLY && flags & CMD_WRITE) {
         return readonly_refusal;
     }
-    if (shut & GATE_STALE && !(flags & CMD_STALE)) {
+    uint32_t queued = c->cmd->row->transaction == TRANSACTION_RUNS ? flags : 0;
+    if (shut & GATE_STALE && (!(flags & CMD_STALE) || queued & CMD_SOME_NOT_STALE)) {
         return stale_refusal;
     }
-    bool queued_more = c->cmd->flags & CMD_TRANSACTION && flags & CMD_SOME_NOT_LOADING;
-    if (shut & GATE_LOADING && (!(flags & CMD_LOADING) || queued_more)) {
+    if (shut & GATE_LOADING && (!(flags & CMD_LOADING) || queued & CMD_SOME_NOT_LOADING)) {
+        return loading_refusal;
+    }
+    if (shut & GATE_LOADING_ASIDE && flags & CMD_NO_ASYNC_LOADING) {
         return loading_refusal;
     }
     return NULL;
@@ -121,12 +129,18 @@ static const char *refusal_of(const struct call *c, uint32_t shut)
 
 const char *gate_refusal(const struct call *c)
 {
-    return refusal_of(c, atomic_load_explicit(&gate_word, memory_order_acquire));
+    return gate_refusal_as(c, transaction_flags(c));
+}
+
+const char *gate_refusal_as(const struct call *c, uint32_t flags)
+{
+    return refusal_of(c, flags, atomic_load_explicit(&gate_word, memory_order_acquire));
 }
 
 const char *gate_refusal_midway(const struct call *c)
 {
     uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
     /* A script that runs has the lock: the call's turn comes after it. */
-    return refusal_of(c, shut & ~(uint32_t)(GATE_MEMORY | GATE_SCRIPT | GATE_FUNCTION));
+    shut &= ~(uint32_t)(GATE_MEMORY | GATE_SCRIPT | GATE_FUNCTION);
+    return refusal_of(c, transaction_flags(c), shut);
 }

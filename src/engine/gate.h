@@ -19,6 +19,8 @@ enum gate {
     GATE_FEW_REPLICAS = 1 << 6, /* keeps writes out (min-replicas-to-write) */
     GATE_READONLY = 1 << 7,     /* keeps writes out: a replica */
     GATE_STALE = 1 << 8,        /* a replica without its primary: lets in commands with CMD_STALE */
+    GATE_LOADING_ASIDE = 1 << 9, /* a data set is loaded beside the one that is served: keeps out
+                                    commands with CMD_NO_ASYNC_LOADING */
 };
 
 extern _Atomic uint32_t gate_word;
@@ -30,11 +32,16 @@ void gate_set_aof(int error);
 /* Why the prepared call must not run now, an error text that lives forever; NULL when it may. An
  * EXEC is asked about what it would run. */
 const char *gate_refusal(const struct call *c);
+/* The same as if these were the flags of the call's command (command.h, flags_of). */
+const char *gate_refusal_as(const struct call *c, uint32_t flags);
 /* The same of one that goes on in slices: what it has taken of memory is its own, so memory that is
  * short does not end it. */
 const char *gate_refusal_midway(const struct call *c);
 /* Why nothing that writes may run now, in the same way; NULL when it may. */
 const char *gate_write_refusal(const struct session *s);
+/* Why nothing may run that must not see a replica's old data (replica-serve-stale-data no), in the
+ * same way; NULL when it may. */
+const char *gate_stale_refusal(const struct session *s);
 /* Why nothing may run beside a script that takes long, in the same way; NULL when there is none. */
 const char *gate_busy_refusal(void);
 /* True when some gate is shut: then gate_refusal decides. */
@@ -42,10 +49,11 @@ static inline bool gate_any(void)
 {
     return unlikely(atomic_load_explicit(&gate_word, memory_order_relaxed) != 0);
 }
-/* True while a data set is being loaded. */
+/* True while a data set is being loaded, in place of the one that is served or beside it. */
 static inline bool gate_is_loading(void)
 {
-    return atomic_load_explicit(&gate_word, memory_order_acquire) & GATE_LOADING;
+    return atomic_load_explicit(&gate_word, memory_order_acquire) &
+           (GATE_LOADING | GATE_LOADING_ASIDE);
 }
 
 #endif

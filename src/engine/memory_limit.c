@@ -51,9 +51,9 @@ static bool is_queued(const struct call *c)
            (kind == TRANSACTION_QUEUED || kind == TRANSACTION_OPENS || watches);
 }
 
-bool memory_limit_concerns(const struct call *c)
+bool memory_limit_concerns(const struct call *c, uint32_t flags)
 {
-    return transaction_flags(c) & CMD_DENYOOM || (!c->nested && is_queued(c));
+    return flags & CMD_DENYOOM || (!c->nested && is_queued(c));
 }
 
 const char *memory_limit_now(const struct session *s)

@@ -16,9 +16,9 @@ void memory_limit_setup(void);
 /* What a refused call is told. */
 extern const char memory_limit_refusal[];
 /* For the gate: whether the call, whose command and session are known, must not run while it is
- * shut: its command may need more memory (CMD_DENYOOM), or an EXEC has such a command in its queue,
- * or MULTI would queue it. */
-bool memory_limit_concerns(const struct call *c);
+ * shut: by its flags, an EXEC's queue included, it may need more memory (CMD_DENYOOM), or MULTI
+ * would queue it. */
+bool memory_limit_concerns(const struct call *c, uint32_t flags);
 /* Why nothing that needs memory may run now, for who runs calls inside his own (scripts): an error
  * text that lives forever, NULL when it may. */
 const char *memory_limit_now(const struct session *s);

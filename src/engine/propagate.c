@@ -1,8 +1,9 @@
 /* See propagate.h. Commands are put into the request protocol here, once for all logs, in a buffer
- * that is used again. The first command of a unit is held back until a second one comes: one alone
- * needs no MULTI. */
+ * that is used again. For each log the first command of a unit is held back until a second one
+ * comes: one alone needs no MULTI. */
 #include "engine/propagate.h"
 
+#include "base/mem.h"
 #include "base/num.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
@@ -15,61 +16,91 @@
 /* "*" or "$", a number, and the end of the line. */
 #define HEAD_BYTES 24
 
-bool propagate_on;
+bool propagate_on, propagate_peers;
+
+struct log {
+    propagate_listener listener;
+    unsigned target;
+    bool on;
+    /* Of the unit that is open: */
+    uint64_t told;  /* commands for it so far */
+    int first_db;   /* whose first command that is held back is for */
+    size_t at, len; /* where in door.held that is */
+};
 
 static struct {
-    propagate_listener listeners[LOGS_MAX];
-    bool on[LOGS_MAX];
+    struct log logs[LOGS_MAX];
     int count;
+    unsigned aim; /* who gets what calls do */
     struct buf scratch;
-    /* The unit that is open. */
-    int depth;
-    uint64_t told;    /* commands in it so far */
-    int first_db;     /* whose first command that is held back is for */
-    struct buf first; /* it */
-} door;
+    int depth;       /* of the unit that is open */
+    struct buf held; /* first commands of it */
+    bool emptied;    /* the call took the last element of what had a deadline: */
+    int emptied_db;
+    struct buf emptied_key;
+    expire_listener expired;
+    void (*write_payload)(struct buf *out, const struct entry *e);
+} door = {.aim = PROPAGATE_TO_ALL};
 
-int propagate_register(propagate_listener listener)
+int propagate_register(unsigned target, propagate_listener listener)
 {
     assert(door.count < LOGS_MAX);
-    door.listeners[door.count] = listener;
+    door.logs[door.count] = (struct log){.listener = listener, .target = target};
     return door.count++;
 }
 
 void propagate_switch(int log, bool on)
 {
     assert(log < door.count && !propagate_in_unit());
-    door.on[log] = on;
-    propagate_on = false;
+    door.logs[log].on = on;
+    propagate_on = propagate_peers = false;
     for (int i = 0; i < door.count; i++) {
-        propagate_on |= door.on[i];
+        propagate_on |= door.logs[i].on;
+        propagate_peers |= door.logs[i].on && door.logs[i].target == PROPAGATE_TO_PEERS;
     }
+}
+
+void propagate_aim(unsigned targets)
+{
+    door.aim = targets;
 }
 
 /* ---- the protocol ---- */
 
-static char *put_head(char *at, char kind, uint64_t number)
+/* May write up to HEAD_BYTES, whatever the length. Numbers are short, nearly always: a call and
+ * its loop would cost more than the rest. */
+static ALWAYS_INLINE char *put_head(char *at, char kind, uint64_t number)
 {
-    *at++ = kind;
+    at[0] = kind;
+    if (likely(number < 10)) {
+        at[1] = (char)('0' + number);
+        memcpy(at + 2, "\r\n", 2);
+        return at + 4;
+    }
+    if (likely(number < 100)) {
+        at[1] = (char)('0' + number / 10);
+        at[2] = (char)('0' + number % 10);
+        memcpy(at + 3, "\r\n", 2);
+        return at + 5;
+    }
+    at++;
     at += num_format_u64(at, number);
-    *at++ = '\r';
-    *at++ = '\n';
-    return at;
+    memcpy(at, "\r\n", 2);
+    return at + 2;
 }
 
-static char *put_word(char *at, struct slice word)
+static ALWAYS_INLINE char *put_word(char *at, struct slice word)
 {
     at = put_head(at, '$', word.len);
     if (word.len > 0) {
         memcpy(at, word.ptr, word.len);
         at += word.len;
     }
-    *at++ = '\r';
-    *at++ = '\n';
-    return at;
+    memcpy(at, "\r\n", 2);
+    return at + 2;
 }
 
-static void encode(struct buf *out, int argc, const struct slice *argv)
+static ALWAYS_INLINE void encode(struct buf *out, int argc, const struct slice *argv)
 {
     size_t bytes = HEAD_BYTES;
     for (int i = 0; i < argc; i++) {
@@ -84,15 +115,6 @@ static void encode(struct buf *out, int argc, const struct slice *argv)
 
 /* ---- the door ---- */
 
-static void hand_over(int db, struct slice commands)
-{
-    for (int i = 0; i < door.count; i++) {
-        if (door.on[i]) {
-            door.listeners[i](db, commands);
-        }
-    }
-}
-
 static void keep_small(struct buf *b)
 {
     if (b->capacity > KEPT_BYTES) {
@@ -100,38 +122,92 @@ static void keep_small(struct buf *b)
     }
 }
 
-/* A command that belongs to the unit that is open. */
-static void tell_in_unit(int db, struct slice command)
+static struct slice held(const struct log *log)
 {
-    if (door.told++ == 0) {
-        door.first_db = db;
-        buf_clear(&door.first);
-        buf_append_slice(&door.first, command);
+    return slice_of(buf_slice(&door.held).ptr + log->at, log->len);
+}
+
+/* A command that belongs to the unit that is open. It is held for all logs in one place. */
+static void tell_in_unit(struct log *log, int db, struct slice command, size_t at)
+{
+    if (log->told++ == 0) {
+        log->first_db = db;
+        log->at = at;
+        log->len = command.len;
+        if (at == door.held.len) {
+            buf_append_slice(&door.held, command);
+        }
         return;
     }
-    if (door.told == 2) {
-        hand_over(PROPAGATE_ANY_DB, SLICE("*1\r\n$5\r\nMULTI\r\n"));
-        hand_over(door.first_db, buf_slice(&door.first));
+    if (log->told == 2) {
+        log->listener(PROPAGATE_ANY_DB, SLICE("*1\r\n$5\r\nMULTI\r\n"));
+        log->listener(log->first_db, held(log));
     }
-    hand_over(db, command);
+    log->listener(db, command);
 }
 
-static void tell(int db, struct slice command)
+static void tell(unsigned targets, int db, struct slice command)
 {
-    if (unlikely(door.depth > 0)) {
-        tell_in_unit(db, command);
-    } else {
-        hand_over(db, command);
+    size_t at = door.held.len;
+    for (int i = 0; i < door.count; i++) {
+        struct log *log = &door.logs[i];
+        if (!log->on || !(log->target & targets)) {
+            continue;
+        }
+        if (unlikely(door.depth > 0 || propagate_peers)) {
+            tell_in_unit(log, db, command, at);
+        } else {
+            log->listener(db, command);
+        }
     }
 }
 
-void propagate_command(const struct db *db, int argc, const struct slice *argv)
+static void tell_words(unsigned targets, const struct db *db, int argc, const struct slice *argv)
 {
     assert(propagate_on);
     buf_clear(&door.scratch);
     encode(&door.scratch, argc, argv);
-    tell(db->id, buf_slice(&door.scratch));
+    tell(targets, db->id, buf_slice(&door.scratch));
     keep_small(&door.scratch);
+}
+
+/* Each log's unit ends, if there is one and it is not within another. */
+static void end_units(void)
+{
+    if (door.depth > 0) {
+        return;
+    }
+    for (int i = 0; i < door.count; i++) {
+        struct log *log = &door.logs[i];
+        if (log->told == 1) {
+            log->listener(log->first_db, held(log));
+        } else if (log->told > 1) {
+            log->listener(PROPAGATE_ANY_DB, SLICE("*1\r\n$4\r\nEXEC\r\n"));
+        }
+        log->told = 0;
+    }
+    buf_clear(&door.held);
+    keep_small(&door.held);
+}
+
+void propagate_command(const struct db *db, int argc, const struct slice *argv)
+{
+    tell_words(PROPAGATE_TO_ALL, db, argc, argv);
+    if (unlikely(propagate_peers)) {
+        end_units();
+    }
+}
+
+void propagate_command_to_peers(const struct db *db, int argc, const struct slice *argv)
+{
+    bool amid = false;
+    for (int i = 0; i < door.count; i++) {
+        amid |= door.logs[i].target == PROPAGATE_TO_PEERS && door.logs[i].told > 0;
+    }
+    tell_words(PROPAGATE_TO_PEERS, db, argc, argv);
+    if (!amid) {
+        end_units();
+    }
 }
 
 void propagate_begin_unit(void)
@@ -139,19 +215,33 @@ void propagate_begin_unit(void)
     door.depth++;
 }
 
+static void tell_emptied(void)
+{
+    if (door.emptied) {
+        door.emptied = false;
+        tell_words(door.aim & PROPAGATE_TO_PEERS, db_at(door.emptied_db), 2,
+                   (const struct slice[]){SLICE("PERSIST"), buf_slice(&door.emptied_key)});
+    }
+}
+
 void propagate_end_unit(void)
 {
     assert(door.depth > 0);
-    if (--door.depth > 0) {
-        return;
+    door.depth--;
+    tell_emptied();
+    end_units();
+}
+
+/* What was told to the other logs alone is a unit, unless peers are being told one. */
+static void end_units_of_others(void)
+{
+    bool amid = !propagate_peers;
+    for (int i = 0; i < door.count; i++) {
+        amid |= door.logs[i].target == PROPAGATE_TO_PEERS && door.logs[i].told > 0;
     }
-    if (door.told == 1) {
-        hand_over(door.first_db, buf_slice(&door.first));
-    } else if (door.told > 1) {
-        hand_over(PROPAGATE_ANY_DB, SLICE("*1\r\n$4\r\nEXEC\r\n"));
+    if (!amid) {
+        end_units();
     }
-    door.told = 0;
-    keep_small(&door.first);
 }
 
 bool propagate_in_unit(void)
@@ -161,17 +251,49 @@ bool propagate_in_unit(void)
 
 /* ---- calls ---- */
 
+/* Who is told what has no form of its own for peers. */
+static inline unsigned targets_of(const struct call *c)
+{
+    return c->has_told_peers ? door.aim & ~PROPAGATE_TO_PEERS : door.aim;
+}
+
+/* The call by the name that every server knows. */
+static __attribute__((noinline)) void tell_renamed(unsigned targets, const struct call *c)
+    REQUIRES(keyspace_lock);
+static void tell_renamed(unsigned targets, const struct call *c)
+{
+    struct slice *words = mem_alloc((size_t)c->argc * sizeof(*words));
+    memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
+    words[0] = command_word(c->cmd);
+    tell_words(targets, c->db, c->argc, words);
+    mem_free(words);
+}
+
+static inline void tell_call(unsigned targets, const struct call *c) REQUIRES(keyspace_lock);
+static inline void tell_call(unsigned targets, const struct call *c)
+{
+    if (unlikely(command_any_renamed)) {
+        tell_renamed(targets, c);
+    } else {
+        tell_words(targets, c->db, c->argc, c->argv);
+    }
+}
+
 void propagate_call(const struct call *c)
 {
     if (!c->propagated && c->cmd->flags & CMD_WRITE) {
-        propagate_command(c->db, c->argc, c->argv);
+        tell_call(targets_of(c), c);
+    }
+    if (unlikely(propagate_peers)) {
+        tell_emptied();
+        end_units();
     }
 }
 
 void propagate_instead(struct call *c, int argc, const struct slice *argv)
 {
     c->propagated = true;
-    propagate_command(c->db, argc, argv);
+    tell_words(targets_of(c), c->db, argc, argv);
 }
 
 void propagate_nothing(struct call *c)
@@ -205,39 +327,130 @@ void propagate_add_draft(struct propagate_draft *d, struct propagate_draft *more
     more->count = 0;
 }
 
-void propagate_draft_instead(struct call *c, struct propagate_draft *d)
+static void tell_draft(unsigned targets, const struct call *c, struct propagate_draft *d)
 {
     char head[HEAD_BYTES];
     assert(propagate_on && d->count > 0);
-    c->propagated = true;
     buf_clear(&door.scratch);
     buf_append(&door.scratch, head, (size_t)(put_head(head, '*', (uint64_t)d->count) - head));
     buf_append_slice(&door.scratch, buf_slice(&d->words));
-    tell(c->db->id, buf_slice(&door.scratch));
+    tell(targets, c->db->id, buf_slice(&door.scratch));
     keep_small(&door.scratch);
     buf_deinit(&d->words);
     d->count = 0;
 }
 
+void propagate_draft_instead(struct call *c, struct propagate_draft *d)
+{
+    c->propagated = true;
+    tell_draft(targets_of(c), c, d);
+}
+
+/* ---- peers ---- */
+
+/* They have their own form of the call then. */
+static unsigned peers_for(struct call *c)
+{
+    assert(propagate_peers && (c->has_told_peers || !c->propagated));
+    c->has_told_peers = true;
+    return door.aim & PROPAGATE_TO_PEERS;
+}
+
+void propagate_draft_to_peers(struct call *c, struct propagate_draft *d)
+{
+    tell_draft(peers_for(c), c, d);
+}
+
+static void tell_peers_for(struct call *c, const struct db *db, int argc, const struct slice *argv)
+{
+    tell_words(peers_for(c), db, argc, argv);
+}
+
+void propagate_tell_peers(struct call *c, int argc, const struct slice *argv)
+{
+    tell_peers_for(c, c->db, argc, argv);
+}
+
+void propagate_call_to_peers(struct call *c)
+{
+    tell_call(peers_for(c), c);
+}
+
+void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key)
+{
+    struct entry *e = db_read(db, key, c->now_ms, DB_NO_TOUCH | DB_NO_STATS);
+    if (!e) {
+        tell_peers_for(c, db, 2, (const struct slice[]){SLICE("DEL"), key->name});
+        return;
+    }
+    char text[PROPAGATE_NUMBER_BYTES];
+    struct buf payload = {0};
+    int64_t at_ms = entry_expiry_ms(e);
+    door.write_payload(&payload, e);
+    struct slice words[] = {SLICE("RESTORE"),
+                            key->name,
+                            propagate_number(at_ms == ENTRY_NO_EXPIRY ? 0 : at_ms, text),
+                            buf_slice(&payload),
+                            SLICE("REPLACE"),
+                            SLICE("ABSTTL")};
+    tell_peers_for(c, db, sizeof(words) / sizeof(words[0]), words);
+    buf_deinit(&payload);
+}
+
+void propagate_note_emptied(const struct keyref *ref)
+{
+    if (entry_expiry_ms(ref->entry) == ENTRY_NO_EXPIRY) {
+        return;
+    }
+    assert(!door.emptied);
+    door.emptied = true;
+    door.emptied_db = ref->db->id;
+    buf_clear(&door.emptied_key);
+    buf_append_slice(&door.emptied_key, ref->key.name);
+}
+
+void propagate_set_expired_listener(expire_listener listener)
+{
+    door.expired = listener;
+}
+
+void propagate_set_payload_writer(void (*write)(struct buf *out, const struct entry *e))
+{
+    door.write_payload = write;
+}
+
 /* ---- what nobody called for ---- */
+
+static struct slice deletion(bool lazily)
+{
+    return lazily ? SLICE("UNLINK") : SLICE("DEL");
+}
 
 void propagate_delete(const struct db *db, struct slice key, bool lazily)
 {
     if (propagate_on) {
-        struct slice words[] = {lazily ? SLICE("UNLINK") : SLICE("DEL"), key};
-        propagate_command(db, 2, words);
+        propagate_command(db, 2, (const struct slice[]){deletion(lazily), key});
     }
 }
 
 /* Keyspace's: a key has expired, or with `members` only those of it. */
 static void on_expired(const struct db *db, struct slice key, enum value_type type,
-                       const struct slice *members, int count)
+                       const struct slice *members, int count, bool due)
 {
     static const char *const removals[VALUE_TYPE_COUNT] = {
         [VALUE_HASH] = "HDEL", [VALUE_SET] = "SREM", [VALUE_ZSET] = "ZREM"};
     keyspace_assert_exclusive();
-    if (count == 0) {
+    if (!due) {
         propagate_delete(db, key, reclaim_lazy_expire());
+        return;
+    }
+    if (unlikely(propagate_peers) && door.expired) {
+        door.expired(db, key, type, members, count, due);
+    }
+    unsigned targets = PROPAGATE_TO_ALL & ~PROPAGATE_TO_PEERS;
+    if (count == 0) {
+        tell_words(targets, db, 2, (const struct slice[]){deletion(reclaim_lazy_expire()), key});
+        end_units_of_others();
         return;
     }
     struct slice head[] = {slice_cstr(removals[type]), key};
@@ -249,8 +462,9 @@ static void on_expired(const struct db *db, struct slice key, enum value_type ty
         char *begin = buf_reserve(&door.scratch, word.len + HEAD_BYTES + 2);
         door.scratch.len += (size_t)(put_word(begin, word) - begin);
     }
-    tell(db->id, buf_slice(&door.scratch));
+    tell(targets, db->id, buf_slice(&door.scratch));
     keep_small(&door.scratch);
+    end_units_of_others();
 }
 
 void propagate_setup(void)
@@ -262,8 +476,8 @@ void propagate_teardown(void)
 {
     expire_set_listener(NULL, NULL);
     buf_deinit(&door.scratch);
-    buf_deinit(&door.first);
+    buf_deinit(&door.held);
+    buf_deinit(&door.emptied_key);
     door.count = 0;
-    propagate_on = false;
-    memset(door.on, 0, sizeof(door.on));
+    propagate_on = propagate_peers = false;
 }

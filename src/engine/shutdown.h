@@ -22,6 +22,7 @@ enum shutdown_flag {
     SHUTDOWN_FORCE = 1 << 3,
     SHUTDOWN_READY = 1 << 4,  /* what must be saved before was (snapshot.h) */
     SHUTDOWN_WAITED = 1 << 5, /* replicas were waited for */
+    SHUTDOWN_AGAIN = 1 << 6,  /* the program is run anew then */
 };
 
 /* Asks the main thread to end the server. Any thread, also a signal handler. */

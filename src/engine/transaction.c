@@ -38,6 +38,7 @@ struct transaction {
     uint32_t flags;
     enum call_access access; /* the highest */
     bool acts;               /* some request does something, without lock, that may be done once */
+    bool asks;               /* some request tells by its arguments what it needs */
     bool spoiled;            /* a request was refused */
 };
 
@@ -97,6 +98,14 @@ static bool may_be_repeated(const struct command *cmd)
     return (cmd->row->categories & CATEGORY_CONNECTION) && (cmd->flags & CMD_FAST);
 }
 
+/* Flags of a call as those of its EXEC. */
+static uint32_t flags_in_queue(uint32_t flags)
+{
+    uint32_t some_not = flags & CMD_LOADING ? 0 : CMD_SOME_NOT_LOADING;
+    some_not |= flags & CMD_STALE ? 0 : CMD_SOME_NOT_STALE;
+    return (flags & ~(uint32_t)(CMD_SOME_NOT_LOADING | CMD_SOME_NOT_STALE)) | some_not;
+}
+
 static void enqueue(struct transaction *t, const struct call *c)
 {
     if (t->count == t->capacity) {
@@ -108,7 +117,8 @@ static void enqueue(struct transaction *t, const struct call *c)
                                            .request = {c->argc, c->argv, c->blobs},
                                            .keys = c->keys,
                                            .key_count = c->key_count};
-    t->flags |= c->cmd->flags | (c->cmd->flags & CMD_LOADING ? 0 : CMD_SOME_NOT_LOADING);
+    t->flags |= flags_in_queue(c->cmd->flags);
+    t->asks |= c->cmd->row->flags_of != NULL;
     t->access = access > t->access ? access : t->access;
     t->acts |= access == ACCESS_NONE && !may_be_repeated(c->cmd);
 }
@@ -289,6 +299,29 @@ uint32_t transaction_flags(const struct call *c)
         } else if (c->session->in_transaction) {
             flags |= c->session->transaction->flags;
         }
+    }
+    return flags;
+}
+
+bool transaction_asks(const struct call *c)
+{
+    const struct session *s = c->session;
+    bool is_exec = c->cmd->row->transaction == TRANSACTION_RUNS;
+    return s->in_transaction && !s->internal &&
+           (is_exec ? s->transaction->asks : c->cmd->row->flags_of != NULL);
+}
+
+uint32_t transaction_told_flags(const struct call *c)
+{
+    if (c->cmd->row->flags_of) {
+        return c->cmd->row->flags_of(c);
+    }
+    const struct transaction *t = queue_of(c->session);
+    uint32_t flags = transaction_flags(c);
+    for (int i = 0; i < t->count; i++) {
+        const struct queued *q = &t->items[i];
+        struct call n = {.cmd = q->cmd, .argc = q->request.argc, .argv = q->request.argv};
+        flags |= q->cmd->row->flags_of ? flags_in_queue(q->cmd->row->flags_of(&n)) : 0;
     }
     return flags;
 }

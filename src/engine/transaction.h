@@ -49,6 +49,11 @@ bool transaction_spoil(struct call *c, struct arena *arena) MUST_CHECK;
 /* Flags of the call's command and, if it is an EXEC, of those in its queue, before and after
  * transaction_advance. */
 uint32_t transaction_flags(const struct call *c);
+/* Before transaction_advance: whether the call is to be queued and tells by its arguments what it
+ * needs (command.h, flags_of), or is an EXEC with such calls in its queue; and what it needs then,
+ * in the place of transaction_flags. */
+bool transaction_asks(const struct call *c);
+uint32_t transaction_told_flags(const struct call *c) REQUIRES(keyspace_lock);
 /* The access of a call whose command has CMD_TRANSACTION. See call_access. */
 enum call_access transaction_access(const struct call *c);
 /* End of the batch, for a session that has s->transaction: copies what its queue has borrowed, or

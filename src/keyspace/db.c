@@ -16,6 +16,8 @@
 
 static struct db *dbs;
 static int dbs_count;
+/* The set aside, NULL: none. */
+static struct db *aside;
 /* The sum of the databases' member_expires. */
 static _Atomic uint64_t all_member_expires;
 
@@ -30,15 +32,36 @@ static inline bool entry_has_key(const void *entry, const void *key)
     return slice_equal_short(entry_key(entry), *wanted);
 }
 
+#if KEYDB_DEBUG
+void (*db_observer)(const struct db *db, struct slice name);
+#endif
+
+/* The one way to an entry by the name of its key. */
+static inline uintptr_t *find_slot(struct db *db, uint64_t hash, const struct slice *name)
+{
+#if KEYDB_DEBUG
+    if (db_observer) {
+        db_observer(db, *name);
+    }
+#endif
+    return table_find(&db->table, hash, entry_has_key, name);
+}
+
+static struct db *create_databases(int count)
+{
+    struct db *made = mem_calloc((size_t)count, sizeof(*made));
+    for (int i = 0; i < count; i++) {
+        table_init_peekable(&made[i].table, hash_entry, &made[i].map, reclaim_retire);
+        made[i].id = i;
+    }
+    return made;
+}
+
 void db_setup(int count)
 {
     assert(count > 0 && !dbs);
-    dbs = mem_calloc((size_t)count, sizeof(*dbs));
+    dbs = create_databases(count);
     dbs_count = count;
-    for (int i = 0; i < count; i++) {
-        table_init_peekable(&dbs[i].table, hash_entry, &dbs[i].map, reclaim_retire);
-        dbs[i].id = i;
-    }
 }
 
 static void free_entry(void *entry, void *context)
@@ -50,6 +73,7 @@ static void free_entry(void *entry, void *context)
 
 void db_teardown(void)
 {
+    assert(!aside);
     for (int i = 0; i < dbs_count; i++) {
         table_deinit(&dbs[i].table, free_entry, NULL);
     }
@@ -73,7 +97,9 @@ struct db *db_at(int index)
 
 static inline uintptr_t tagged(struct entry *e)
 {
-    return (uintptr_t)e | (e->flags & ENTRY_EXPIRES ? DB_TAG_EXPIRES : 0) |
+    static_assert(DB_TAG_EXPIRES == ENTRY_EXPIRES && DB_TAG_STAMPED == ENTRY_STAMPED,
+                  "tags that are flags");
+    return (uintptr_t)e | (e->flags & (ENTRY_EXPIRES | ENTRY_STAMPED)) |
            (e->flags & ENTRY_MEMBER_TTL ? DB_TAG_MEMBERS : 0) |
            (entry_type(e) == VALUE_CRON ? DB_TAG_JOB : 0);
 }
@@ -129,7 +155,7 @@ static void note_miss(struct db *db, const struct key *key, const uintptr_t *slo
                       unsigned flags) NO_THREAD_SAFETY_ANALYSIS
 {
     if (slot && keyspace_is_exclusive()) {
-        expire_tell(db, key->name);
+        expire_tell(db, key->name, true);
     }
     if (slot || (event_wants_misses() && !(flags & DB_NO_STATS))) {
         expire_note(db, key);
@@ -141,7 +167,7 @@ static void note_miss(struct db *db, const struct key *key, const uintptr_t *slo
 
 struct entry *db_read(struct db *db, const struct key *key, int64_t now_ms, unsigned flags)
 {
-    uintptr_t *slot = table_find(&db->table, key->hash, entry_has_key, &key->name);
+    uintptr_t *slot = find_slot(db, key->hash, &key->name);
     if (unlikely(!slot || slot_gone(*slot, now_ms))) {
         note_miss(db, key, slot, flags);
         return NULL;
@@ -161,7 +187,7 @@ struct entry *db_read(struct db *db, const struct key *key, int64_t now_ms, unsi
 
 static void find_ref(struct keyref *ref)
 {
-    ref->slot = table_find(&ref->db->table, ref->key.hash, entry_has_key, &ref->key.name);
+    ref->slot = find_slot(ref->db, ref->key.hash, &ref->key.name);
     ref->entry = ref->slot ? table_entry(*ref->slot) : NULL;
 }
 
@@ -192,7 +218,7 @@ bool db_has_member_ttls(void)
 
 bool db_note_due(struct db *db, const struct key *key, int64_t now_ms)
 {
-    uintptr_t *slot = table_find(&db->table, key->hash, entry_has_key, &key->name);
+    uintptr_t *slot = find_slot(db, key->hash, &key->name);
     if (slot && some_due(*slot, now_ms) && !slot_gone(*slot, now_ms)) {
         expire_note(db, key);
         return true;
@@ -208,6 +234,10 @@ uint64_t db_remove_due(struct db *db, const struct key *key, int64_t now_ms, uin
     find_ref(&ref);
     if (!ref.entry) {
         return 0;
+    }
+    if ((slot_expired(*ref.slot, now_ms) || some_due(*ref.slot, now_ms)) &&
+        expire_is_judged(&ref, now_ms)) {
+        return ref.entry ? 0 : 1;
     }
     if (slot_expired(*ref.slot, now_ms)) {
         expire_delete(&ref);
@@ -248,14 +278,28 @@ void db_moved(struct keyref *ref, struct entry *entry)
     }
 }
 
+/* What an entry with such a tag hands over, or gives back, when another one takes its place. */
+static __attribute__((noinline)) struct entry *take_over(uintptr_t slot, struct entry *fresh)
+    REQUIRES(keyspace_lock)
+{
+    struct entry *old = table_entry(slot);
+    if (slot & DB_TAG_JOB) {
+        schedule_remove(old);
+    }
+    if (slot & DB_TAG_STAMPED && !entry_stamp(fresh)) {
+        fresh = entry_with_stamp(fresh, entry_stamp(old));
+    }
+    return fresh;
+}
+
 static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily)
     REQUIRES(keyspace_lock)
 {
     if (ref->entry) {
         struct entry *old = ref->entry;
         entry_set_clock(entry_take, entry_clock(old));
-        if (unlikely(*ref->slot & DB_TAG_JOB)) {
-            schedule_remove(old);
+        if (unlikely(*ref->slot & (DB_TAG_JOB | DB_TAG_STAMPED))) {
+            entry_take = take_over(*ref->slot, entry_take);
         }
         db_moved(ref, entry_take);
         reclaim_entry(old, lazily);
@@ -287,7 +331,7 @@ void db_put_lazily(struct keyref *ref, struct entry *entry_take)
 bool db_add_loaded(struct db *db, uint64_t hash, struct entry *entry_take)
 {
     struct slice key = entry_key(entry_take);
-    if (unlikely(table_find(&db->table, hash, entry_has_key, &key) != NULL)) {
+    if (unlikely(find_slot(db, hash, &key) != NULL)) {
         return false;
     }
     uintptr_t slot = tagged(entry_take);
@@ -343,6 +387,27 @@ void db_set_expiry(struct keyref *ref, int64_t expiry_ms)
 {
     assert(ref->entry);
     db_moved(ref, entry_with_expiry(ref->entry, expiry_ms));
+}
+
+struct entry *db_look(const struct db *db, const struct key *key)
+{
+    const uintptr_t *slot = table_find(&db->table, key->hash, entry_has_key, &key->name);
+    return slot ? table_entry(*slot) : NULL;
+}
+
+bool db_set_stamp(struct db *db, const struct key *key, const void *stamp)
+{
+    struct keyref ref = {.db = db, .key = *key};
+    find_ref(&ref);
+    if (!ref.entry) {
+        return false;
+    }
+    uintptr_t before = *ref.slot;
+    struct entry *e = entry_with_stamp(ref.entry, stamp);
+    if (before != tagged(e)) {
+        db_moved(&ref, e);
+    }
+    return true;
 }
 
 uint64_t db_size(const struct db *db)
@@ -420,6 +485,46 @@ void db_swap(struct db *a, struct db *b)
     event_key_changed(b, slice_of(NULL, 0));
 }
 
+/* ---- aside ---- */
+
+void db_aside_open(void)
+{
+    assert(!aside);
+    aside = create_databases(dbs_count);
+}
+
+struct db *db_aside(int index)
+{
+    assert(aside && index >= 0 && index < dbs_count);
+    return &aside[index];
+}
+
+void db_aside_swap(void)
+{
+    for (int i = 0; i < dbs_count; i++) {
+        if (dbs[i].table.count > 0 || db_aside(i)->table.count > 0) {
+            db_swap(&dbs[i], &aside[i]);
+        }
+    }
+}
+
+/* Nobody watches or waits there, so that nobody is told. */
+void db_aside_close(void)
+{
+    keyspace_lock_exclusive();
+    for (int i = 0; i < dbs_count; i++) {
+        struct db *db = db_aside(i);
+        schedule_flush(db);
+        table_publish(&db->table, NULL);
+        reclaim_table(&db->table, true);
+        set_expires(db, 0, 0);
+    }
+    keyspace_unlock_exclusive();
+    mem_free(aside);
+    aside = NULL;
+    reclaim_run();
+}
+
 struct scan_context {
     int64_t now_ms;
     uint64_t visited;
@@ -490,7 +595,8 @@ static void check_slot(uintptr_t *slot, void *context)
 {
     struct check_context *cc = context;
     struct entry *e = table_entry(*slot);
-    assert(!!(*slot & DB_TAG_EXPIRES) == !!(e->flags & ENTRY_EXPIRES));
+    assert((*slot & (DB_TAG_EXPIRES | DB_TAG_STAMPED)) ==
+           (e->flags & (ENTRY_EXPIRES | ENTRY_STAMPED)));
     assert(value_ops_of[entry_type(e)]);
     assert((*slot & DB_TAG_MEMBERS) || !member_ttl_any(e));
     assert(!(*slot & DB_TAG_JOB) == (entry_type(e) != VALUE_CRON));

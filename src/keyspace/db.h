@@ -22,10 +22,12 @@
 #include <stdint.h>
 
 /* Tags in the table's slot: the entry has an expiry; members of it have deadlines, or had (the tag
- * goes when somebody opens the key, or the sweep comes by); it is a job, which schedule.h has. */
+ * goes when somebody opens the key, or the sweep comes by); it has a replication stamp; it is a
+ * job, which schedule.h has. */
 #define DB_TAG_EXPIRES ((uintptr_t)1)
 #define DB_TAG_MEMBERS ((uintptr_t)2)
-#define DB_TAG_JOB ((uintptr_t)4)
+#define DB_TAG_STAMPED ((uintptr_t)4)
+#define DB_TAG_JOB ((uintptr_t)8)
 
 struct db {
     struct table table;
@@ -72,7 +74,9 @@ struct keyref {
  * may be very many, db_note_due comes first. Touches the access clock. */
 void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t now_ms)
     REQUIRES(keyspace_lock);
-/* Puts `entry_take` (whose key is ref's) there, replacing what was, which is reclaimed later. Fires
+/* Puts `entry_take` (whose key is ref's) there, replacing what was, which is reclaimed later; the
+ * key keeps a replication stamp, so that it may be another block that stands there: go on with
+ * ref->entry. Fires
  * "new" (class n) for a new key, and no other event: the command does. */
 void db_put(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock);
 /* The same; a big value that was there goes to the background thread in any case. */
@@ -93,6 +97,13 @@ bool db_delete(struct keyref *ref, bool lazily) REQUIRES(keyspace_lock);
 struct entry *db_take(struct keyref *ref) REQUIRES(keyspace_lock);
 /* Sets or (ENTRY_NO_EXPIRY) removes the expiry; the entry is there. */
 void db_set_expiry(struct keyref *ref, int64_t expiry_ms) REQUIRES(keyspace_lock);
+
+/* The entry, whether or not it is live, NULL when there is none: for a look ahead, and for
+ * replication, which is told what is gone. No trace of the access. */
+struct entry *db_look(const struct db *db, const struct key *key) REQUIRES_SHARED(keyspace_lock);
+/* Sets the replication stamp (entry.h; NULL: none) of a key that is there, live or not. False when
+ * it is missing. */
+bool db_set_stamp(struct db *db, const struct key *key, const void *stamp) REQUIRES(keyspace_lock);
 
 /* Gives a member that is there a deadline. False when that cannot be (member_ttl_set). */
 bool db_set_member_ttl(struct keyref *ref, struct slice member, int64_t at_ms) MUST_CHECK
@@ -129,6 +140,22 @@ uint64_t db_flush(struct db *db, bool lazily) REQUIRES(keyspace_lock);
 /* Exchanges the contents of two databases. */
 void db_swap(struct db *a, struct db *b) REQUIRES(keyspace_lock);
 
+/* ---- a data set aside ----
+ *
+ * As many databases again, which nobody finds: what is loaded into them is unseen until it takes
+ * the place of what is here, in one step. There is one such set at a time, its opener's. Lookups,
+ * tables and expiries count as everywhere; no walk, sweep or snapshot comes there. */
+
+/* Opens it, empty. */
+void db_aside_open(void);
+/* Its database `index`. */
+struct db *db_aside(int index);
+/* Exchanges its content with that of the databases: for watchers and who waits as db_swap of each.
+ */
+void db_aside_swap(void) REQUIRES(keyspace_lock);
+/* Ends it; its content goes in the background. */
+void db_aside_close(void) EXCLUDES(keyspace_lock);
+
 /* Walks the database by bucket from `cursor` (0 starts; 48 bits), calling `visit` for every live
  * entry (some members of which may be due: db_read gives it without those), until about `count`
  * entries were visited; returns the next cursor, 0 at the end. What is there throughout a full walk
@@ -155,6 +182,12 @@ static inline void db_peek_entry(const struct table_bucket *bucket, const struct
         table_peek_entries(bucket, key->hash);
     }
 }
+
+#if KEYDB_DEBUG
+/* A test's: told of every key that anybody looks for by its name, found or not. NULL: nobody. Set
+ * while one thread runs. */
+extern void (*db_observer)(const struct db *db, struct slice name);
+#endif
 
 /* Aborts when counts and tags disagree with the entries (tests, DEBUG). */
 void db_check(const struct db *db) REQUIRES_SHARED(keyspace_lock);

@@ -298,23 +298,23 @@ static void delete_key(struct keyref *ref) REQUIRES(keyspace_lock)
 {
     struct entry *e = db_take(ref);
     stats_add(STAT_EVICTED_KEYS, 1);
-    expire_tell(ref->db, ref->key.name);
+    expire_tell(ref->db, ref->key.name, false);
     event_key_changed(ref->db, ref->key.name);
     event_notify(EVENT_EVICTED, "evicted", ref->db->id, ref->key.name);
     /* Last: the key's bytes are the entry's own, and the background thread frees at once. */
     reclaim_entry(e, reclaim_lazy_eviction());
 }
 
-/* Deletes the pool's best until about `bytes` are on their way to be freed: one hold. Returns how
- * many keys went, and adds what they take to *freed. */
-static unsigned delete_best(size_t bytes, int64_t now_ms, size_t *freed)
+/* Deletes the pool's best, at most `keys` of them, until about `bytes` are on their way to be
+ * freed: one hold. Returns how many keys went, and adds what they take to *freed. */
+static unsigned delete_best(unsigned keys, size_t bytes, int64_t now_ms, size_t *freed)
 {
     unsigned deleted = 0;
     size_t sum = 0;
     if (!keyspace_try_exclusive()) {
         return 0;
     }
-    while (mine.count > 0 && deleted < KEYS_A_HOLD && sum < bytes) {
+    while (mine.count > 0 && deleted < keys && sum < bytes) {
         const struct candidate *c = &mine.pool[--mine.count];
         struct keyref ref;
         if (!find_candidate(c, now_ms, &ref)) {
@@ -334,15 +334,18 @@ static unsigned delete_best(size_t bytes, int64_t now_ms, size_t *freed)
     return deleted;
 }
 
-/* One step: samples and deletes for about `bytes`. False when there is nobody to evict. */
+/* One step: samples and deletes for about `bytes`. For each key that goes there was a round of
+ * samples: else the pool, which fills with the best of many rounds, would be emptied down to the
+ * young where keys are smaller than they used to be. False when there is nobody to evict. */
 static bool evict_step(size_t bytes, int64_t now_ms, unsigned *deleted)
 {
     size_t average = mine.average_bytes ? mine.average_bytes : 128;
     size_t wanted = bytes / average + 1, freed = 0;
-    if (!sample(wanted < KEYS_A_HOLD ? (unsigned)wanted : KEYS_A_HOLD, now_ms)) {
+    unsigned keys = wanted < KEYS_A_HOLD ? (unsigned)wanted : KEYS_A_HOLD;
+    if (!sample(keys, now_ms)) {
         return false;
     }
-    *deleted = delete_best(bytes, now_ms, &freed);
+    *deleted = delete_best(keys, bytes, now_ms, &freed);
     if (*deleted > 0) {
         mine.average_bytes = (7 * average + freed / *deleted) / 8;
     }

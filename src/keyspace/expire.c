@@ -35,6 +35,7 @@ _Thread_local bool expire_frozen;
 static struct {
     expire_listener listener;
     const bool *wanted;
+    expire_judge judge;
 } told;
 
 static struct {
@@ -76,15 +77,25 @@ void expire_set_listener(expire_listener listener, const bool *wanted)
     told.wanted = wanted;
 }
 
+void expire_set_judge(expire_judge judge)
+{
+    told.judge = judge;
+}
+
+bool expire_is_judged(struct keyref *ref, int64_t now_ms)
+{
+    return unlikely(told.judge != NULL) && told.judge(ref, now_ms);
+}
+
 static inline bool is_told(void)
 {
     return told.listener && *told.wanted;
 }
 
-void expire_tell(const struct db *db, struct slice key)
+void expire_tell(const struct db *db, struct slice key, bool due)
 {
     if (is_told()) {
-        told.listener(db, key, VALUE_STRING, NULL, 0);
+        told.listener(db, key, VALUE_STRING, NULL, 0, due);
     }
 }
 
@@ -111,7 +122,7 @@ static void tell_gone(const struct keyref *ref, enum value_type type, struct gon
             size_t begin = i > 0 ? ends[i - 1] : 0;
             members[i] = slice_of(gone->bytes.data + begin, ends[i] - begin);
         }
-        told.listener(ref->db, ref->key.name, type, members, count);
+        told.listener(ref->db, ref->key.name, type, members, count, true);
         mem_free(members);
     }
     buf_deinit(&gone->bytes);
@@ -122,7 +133,7 @@ void expire_delete(struct keyref *ref)
 {
     struct entry *e = db_take(ref);
     stats_add(STAT_EXPIRED_KEYS, 1);
-    expire_tell(ref->db, ref->key.name);
+    expire_tell(ref->db, ref->key.name, true);
     event_key_changed(ref->db, ref->key.name);
     event_notify(EVENT_EXPIRED, "expired", ref->db->id, ref->key.name);
     /* Last: the key's bytes may be the entry's own, and the background thread frees at once. */
@@ -150,7 +161,7 @@ uint64_t expire_members(struct keyref *ref, int64_t now_ms, uint64_t max)
             : member_ttl_remove_due(e, now_ms, max, is_told() ? note_gone : NULL, &gone);
     if (all) {
         db_take(ref);
-        expire_tell(ref->db, ref->key.name);
+        expire_tell(ref->db, ref->key.name, true);
     } else {
         db_moved(ref, e);
         tell_gone(ref, type, &gone);

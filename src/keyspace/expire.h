@@ -46,15 +46,24 @@ static inline bool expire_is_over(int64_t at_ms, int64_t now_ms)
     return at_ms <= now_ms && likely(!expire_frozen);
 }
 
+/* Asked before something due is removed that nobody writes to (the sweep, a reader's note), while
+ * it is set: true when it has seen to that, by removing it or by leaving it where it is, hidden. On
+ * active replicas one node decides for all. Boot. */
+typedef bool (*expire_judge)(struct keyref *ref, int64_t now_ms);
+void expire_set_judge(expire_judge judge);
+/* True when there is nothing more to do for what is due of the key, which is there. */
+bool expire_is_judged(struct keyref *ref, int64_t now_ms) REQUIRES(keyspace_lock);
+
 /* Gets to know, under the keyspace lock in exclusive mode, what is gone because of its time, at the
  * latest when somebody who writes finds it so: a key (count 0), or members of it, of a value of
- * that type. A key that is only found to be gone may be told more than once. */
+ * that type. A key that is only found to be gone may be told more than once. Eviction tells here
+ * as well what it takes, which was not due. */
 typedef void (*expire_listener)(const struct db *db, struct slice key, enum value_type type,
-                                const struct slice *members, int count);
+                                const struct slice *members, int count, bool due);
 /* Boot: the listener (NULL: none), which is called while *wanted. */
 void expire_set_listener(expire_listener listener, const bool *wanted);
-/* Tells that a key is gone. */
-void expire_tell(const struct db *db, struct slice key) REQUIRES(keyspace_lock);
+/* Tells that a key is gone, because it was due or for another reason. */
+void expire_tell(const struct db *db, struct slice key, bool due) REQUIRES(keyspace_lock);
 
 /* The calling thread's db_read has given NULL for a key with due members under shared mode: what it
  * runs must be run again in exclusive mode. Asked after each call, hence a variable. */

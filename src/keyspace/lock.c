@@ -16,6 +16,15 @@ static _Thread_local enum { HOLDS_NOTHING, HOLDS_SHARED, HOLDS_EXCLUSIVE } holds
 
 static _Atomic bool busy;
 
+bool keyspace_has_work;
+_Atomic int64_t keyspace_earliest_ms;
+static void (*end_work)(void);
+
+void keyspace_set_end_work(void (*work)(void))
+{
+    end_work = work;
+}
+
 void keyspace_set_busy(bool now_busy)
 {
     atomic_store(&busy, now_busy);
@@ -96,6 +105,26 @@ bool keyspace_try_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
     return true;
 }
 
+/* Waiters' calls make work of the other kind, and that may make waiters' keys ready: what is left
+ * after two rounds is the next hold's. */
+static __attribute__((noinline)) void do_work(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    for (int round = 0; round < 2; round++) {
+        if (waiting_has_ready()) {
+            /* Changes that no call made (expiry): nobody lets go of them unseen. */
+            waiting_serve(keyspace_time_ms(clock_wall_ms()));
+        }
+        keyspace_has_work = false;
+        if (end_work) {
+            end_work();
+        }
+        if (!waiting_has_ready()) {
+            return;
+        }
+    }
+    keyspace_has_work = true;
+}
+
 void keyspace_unlock_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
 {
 #ifdef KEYDB_BREAK_LOCK
@@ -104,9 +133,8 @@ void keyspace_unlock_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
         return;
     }
 #endif
-    if (unlikely(waiting_has_ready())) {
-        /* Changes that no call made (expiry): nobody lets go of them unseen. */
-        waiting_serve(clock_wall_ms());
+    if (unlikely(keyspace_has_work)) {
+        do_work();
     }
     holds = HOLDS_NOTHING;
     brlock_release_exclusive(&keyspace_lock, thread_slot());

@@ -7,9 +7,28 @@
 #include "base/brlock.h"
 #include "base/compiler.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 extern struct brlock keyspace_lock;
+
+/* Something is to be done before the exclusive mode is let go of: waiters to be served, units of an
+ * active replica to be put in order. Each letting go tests it; changed in exclusive mode. */
+extern bool keyspace_has_work;
+/* Boot: called then, behind the serving of waiters, in exclusive mode and amid no command. NULL:
+ * nobody. */
+void keyspace_set_end_work(void (*work)(void));
+
+/* The time that deadlines are judged by, never earlier than this: 0, but on an active replica,
+ * whose clock runs with those of its peers (repl/active_clock.h). Any thread reads it. */
+extern _Atomic int64_t keyspace_earliest_ms;
+/* That time, when the wall clock shows `wall_ms`. */
+static inline int64_t keyspace_time_ms(int64_t wall_ms)
+{
+    int64_t earliest_ms = atomic_load_explicit(&keyspace_earliest_ms, memory_order_relaxed);
+    return likely(wall_ms >= earliest_ms) ? wall_ms : earliest_ms;
+}
 
 /* Take and release it for the calling thread, in shared and in exclusive mode. Not recursive; a
  * holder in shared mode cannot raise it. */

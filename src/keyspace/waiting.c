@@ -162,6 +162,7 @@ static void make_ready(struct waiting_key *wk)
 {
     if (!wk->ready) {
         wk->ready = true;
+        keyspace_has_work = true;
         wk->next_ready = NULL;
         *(waiting_first_ready ? queues.last_ready : &waiting_first_ready) = wk;
         queues.last_ready = &wk->next_ready;

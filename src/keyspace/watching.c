@@ -242,7 +242,7 @@ static void mark_replaced(uintptr_t *slot, void *context)
 
 static void replace(struct db *db, struct db *by) REQUIRES(keyspace_lock)
 {
-    struct replacement r = {db, by, clock_wall_ms()};
+    struct replacement r = {db, by, keyspace_time_ms(clock_wall_ms())};
     uint64_t cursor = 0;
     do {
         cursor = table_scan(&registry.keys, cursor, mark_replaced, &r);

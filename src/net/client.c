@@ -264,8 +264,7 @@ size_t client_memory_bytes(const struct client *c)
 
 enum client_class client_class_of(const struct client *c)
 {
-    /* Monitors count as replicas: both are sent everything. */
-    if (c->flags & (CLIENT_MONITOR | CLIENT_FED)) {
+    if (c->flags & CLIENT_FED) {
         return CLIENT_CLASS_REPLICA;
     }
     return c->session.subscriptions > 0 ? CLIENT_CLASS_PUBSUB : CLIENT_CLASS_NORMAL;

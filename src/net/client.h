@@ -48,6 +48,7 @@ enum client_flag {
     CLIENT_IN_BATCH =
         1 << 21,          /* its input is in use by the batch of a script (busy.h): not read now */
     CLIENT_FED = 1 << 22, /* has a feed, and gets nothing else (feed.h) */
+    CLIENT_AUDITED = 1 << 23, /* what it does is told in the log (audit.h) */
 };
 
 /* A piece of unsent output: a copy of bytes, or a reference to a blob. */

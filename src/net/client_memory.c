@@ -64,6 +64,20 @@ static size_t sum_bytes(void)
     return sum;
 }
 
+bool client_memory_describe(struct buf *out)
+{
+    if (!client_memory_is_limited() || limit_bytes() == SIZE_MAX) {
+        return false;
+    }
+    buf_printf(out, "limit: %zu, tot-mem: %zu\n", limit_bytes(), sum_bytes());
+    for (int i = 0; i < server_thread_count(); i++) {
+        struct server_thread *t = server_thread_at(i);
+        buf_printf(out, "thread %4d: tot-mem: %10zu, largest client at most: %10zu\n", i,
+                   load(&t->clients_bytes), load(&t->largest_client_bytes));
+    }
+    return true;
+}
+
 /* The thread that may have the largest client; NULL when nobody has one that counts. */
 static struct server_thread *thread_of_largest(void)
 {

@@ -23,6 +23,8 @@ void client_memory_note(struct client *c);
 void client_memory_forget(struct client *c);
 /* End of a turn, while there is a limit. */
 void client_memory_keep(struct server_thread *t);
+/* Writes the limit, the sums and the bounds; false when there is no limit. World. */
+bool client_memory_describe(struct buf *out);
 /* After CONFIG SET: all threads look at all their clients. */
 void client_memory_recount_all(void);
 

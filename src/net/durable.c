@@ -95,6 +95,9 @@ static void let_go(struct server_thread *t, struct client *c)
 {
     c->flags &= ~(uint32_t)CLIENT_COMMITTING;
     output_flush(c);
+    if (c->flags & CLIENT_PEER_CLOSED) {
+        input_receive_later(t, c);
+    }
     if (!(c->flags & CLIENT_CLOSE_ASAP) && input_bytes(c).len > 0) {
         server_thread_make_ready(t, c);
         t->more_to_do = true; /* should the turn be past its ready list */
@@ -126,8 +129,32 @@ static bool arm(struct server_thread *t)
     return t->commit_armed;
 }
 
+static void let_all_go(struct server_thread *t)
+{
+    uint32_t count = t->committing_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (t->committing[i].client) {
+            let_go(t, t->committing[i].client);
+        }
+    }
+    assert(t->committing_count == count); /* nobody comes in while others are let go */
+    t->committing_count = 0;
+}
+
+void durable_end_gathering(struct server_thread *t)
+{
+    assert(t->committing_count > 0);
+    if (!commit_is_gated() && commit_written() >= t->committing[t->committing_count - 1].position) {
+        let_all_go(t);
+    }
+}
+
 void durable_deliver(struct server_thread *t)
 {
+    if (t->committing_count > 0 && !commit_is_gated()) {
+        commit_write(t->committing[t->committing_count - 1].position);
+        let_all_go(t);
+    }
     while (t->committing_count > 0) {
         uint64_t synced = commit_synced();
         uint32_t done = 0;

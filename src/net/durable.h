@@ -1,8 +1,12 @@
 /* Replies to writes that wait until the writes are on the disk (appendfsync always;
- * engine/commit.h). While it waits a client is CLIENT_COMMITTING: its replies are kept in its
- * output queue, and its requests are not looked at, so that what it is told keeps its order and no
- * reply waits for a later write of its own. One sync lets go of all that waited for it, on all
- * threads. Clients that only read do not wait. State: thread-owned; the wish to be told is atomic.
+ * engine/commit.h), or until the kernel has them. While it waits a client is CLIENT_COMMITTING: its
+ * replies are kept in its output queue, and its requests are not looked at, so that what it is told
+ * keeps its order and no reply waits for a later write of its own. One sync lets go of all that
+ * waited for it, on all threads. Clients that only read do not wait.
+ *
+ * Where no sync is waited for, the batches of a turn go to the kernel together: each write is a
+ * system call with a transaction of the file system in it, which costs as much as 30 commands.
+ * State: thread-owned; the wish to be told is atomic.
  */
 #ifndef NET_DURABLE_H
 #define NET_DURABLE_H
@@ -26,9 +30,12 @@ static inline uint64_t durable_begin_writes(void)
     }
     return commit_appended();
 }
-/* After them: the position that must be on the disk before writers are told, 0 when they need not
- * wait: then the kernel has it. */
-static inline uint64_t durable_end_writes(uint64_t log_before)
+/* What a turn's batches gather at most before the kernel gets it: replies wait for no more. */
+#define DURABLE_GATHER_BYTES ((uint64_t)64 * 1024)
+/* After them: the position that must be safe before writers are told, 0 when they need not wait:
+ * then the kernel has it. `more`: further batches follow in the turn, at whose end there is
+ * durable_deliver. */
+static inline uint64_t durable_end_writes(uint64_t log_before, bool more)
 {
     uint64_t log_after = commit_appended();
     if (likely(log_after == log_before)) {
@@ -36,6 +43,9 @@ static inline uint64_t durable_end_writes(uint64_t log_before)
     }
     if (commit_is_gated()) {
         commit_kick();
+        return log_after;
+    }
+    if (more && log_after - commit_written() < DURABLE_GATHER_BYTES) {
         return log_after;
     }
     commit_write(log_after);
@@ -56,9 +66,12 @@ static inline void durable_hold_writes(struct client *c)
         commit_write(position);
     }
 }
-/* Lets go of clients whose writes are safe by now, and has this thread told of the next ones.
- * Owner; no lock. */
+/* Lets go of clients whose writes are safe by now, and has this thread told of the next ones; what
+ * was gathered goes to the kernel. At the end of each turn. Owner; no lock. */
 void durable_deliver(struct server_thread *t);
+/* Between two batches of a turn, with clients that wait: when the kernel has got all of what was
+ * gathered, lets go of them. No client of a batch is between being parsed and being finished. */
+void durable_end_gathering(struct server_thread *t);
 /* The client goes. Harmless when it does not wait. */
 void durable_forget(struct client *c);
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "engine/transaction.h"
+#include "net/audit.h"
 #include "net/client_memory.h"
 #include "net/listener.h"
 #include "net/output.h"
@@ -141,6 +142,23 @@ void input_receive_later(struct server_thread *t, struct client *c)
     c->flags |= CLIENT_ON_UNREAD_LIST;
 }
 
+/* The peer sends no more; it may still read. What it has sent is answered before it is closed, but
+ * who waits for others has gone. */
+static void end_of_input(struct server_thread *t, struct client *c)
+{
+    c->flags |= CLIENT_PEER_CLOSED;
+    if (c->flags & CLIENT_ON_READY_LIST) {
+        input_receive_later(t, c); /* it is not parsed yet */
+    } else if (c->flags & (CLIENT_SUSPENDED | CLIENT_COMMITTING)) {
+        return; /* looked at again when its reply is there */
+    } else if (output_is_empty(c) || c->session.subscriptions > 0 ||
+               c->flags & (CLIENT_BLOCKED | CLIENT_PAUSED | CLIENT_MONITOR | CLIENT_FED)) {
+        client_close_asap(c);
+    } else {
+        c->flags |= CLIENT_CLOSE_AFTER_REPLY;
+    }
+}
+
 /* What a read into `target` has brought: `got` as recv returns it. */
 static ALWAYS_INLINE void received(struct server_thread *t, struct client *c, const char *target,
                                    size_t room, ssize_t got)
@@ -162,7 +180,9 @@ static ALWAYS_INLINE void received(struct server_thread *t, struct client *c, co
         }
     } else if (got < 0 && errno == EINTR) {
         input_receive_later(t, c);
-    } else if (got == 0 || errno != EAGAIN) {
+    } else if (got == 0) {
+        end_of_input(t, c);
+    } else if (errno != EAGAIN) {
         client_close_asap(c);
     }
 }
@@ -195,7 +215,9 @@ static void receive_nothing(struct server_thread *t, struct client *c)
                                         : sys_recv(c->fd, forgotten, sizeof(forgotten));
     if (got > 0 || (got < 0 && errno == EINTR)) {
         input_receive_later(t, c);
-    } else if (got == 0 || errno != EAGAIN) {
+    } else if (got == 0) {
+        end_of_input(t, c);
+    } else if (errno != EAGAIN) {
         client_close_asap(c);
     }
 }
@@ -228,6 +250,7 @@ static void greet(struct server_thread *t, struct client *c)
     }
     if (status == TLS_DONE) {
         c->flags &= ~(uint32_t)CLIENT_GREETING;
+        audit_choose(c);
         const char *denial = listener_denial(c->flags & CLIENT_LOCAL);
         if (denial) {
             output_bytes(c, slice_cstr(denial));

@@ -10,11 +10,13 @@
 /* Does one recv for a client whose socket has become readable; puts it on the ready list when there
  * is something to parse. When the socket may hold more (the recv got all it asked for, or there was
  * no room for one), the client goes on the thread's list of unread ones, since no event will come
- * for what is there already. */
+ * for what is there already. At the end of the stream the client is closed, once it has all replies
+ * to what it had sent before. */
 void input_receive(struct server_thread *t, struct client *c);
 /* Puts the client on that list. So does the turn with one that was sent nothing in answer to what
  * was read: a reset that came together with the bytes shows at the next call for the socket only,
- * whether a recv or a send. */
+ * whether a recv or a send; and with one whose stream has ended, to close it when it has its
+ * replies. */
 void input_receive_later(struct server_thread *t, struct client *c);
 /* Once a turn: one more recv for each client on that list. */
 void input_receive_unread(struct server_thread *t);

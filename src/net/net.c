@@ -20,6 +20,7 @@
 #include "net/subscriptions.h"
 #include "net/tls.h"
 #include "net/tls_context.h"
+#include "net/tls_rotation.h"
 #include "net/tls_settings.h"
 #include "net/tracking.h"
 
@@ -83,6 +84,7 @@ static const struct cron_job jobs[] = {
     {.name = "clients", .period_ms = 1000, .run = check_clients_cron},
     {.name = "balance", .period_ms = 1000, .run = assign_balance},
     {.name = "pause", .period_ms = 1, .run = pause_cron},
+    {.name = "tls rotation", .period_ms = TLS_ROTATION_PERIOD_MS, .run = tls_rotation_cron},
     {.name = "overload", .period_ms = 1000, .run = overload_cron},
     {.name = "soft end", .period_ms = 1, .run = overload_end_softly},
 };

@@ -116,9 +116,19 @@ static bool is_deaf_stranger(const struct client *c)
     return c->out_bytes > STRANGER_UNREAD_BYTES && !c->session.authenticated && auth_required();
 }
 
-void output_check_limits(struct client *c)
+/* A monitor is a normal client, but sent everything like a replica: its output has an end even
+ * where that of normal clients has none. */
+static const struct output_limit *limit_of(const struct client *c)
 {
     const struct output_limit *limit = &net_settings.output_limit[client_class_of(c)];
+    bool unlimited = limit->hard_bytes == 0 && limit->soft_bytes == 0;
+    return unlimited && c->flags & CLIENT_MONITOR ? &net_settings.output_limit[CLIENT_CLASS_REPLICA]
+                                                  : limit;
+}
+
+void output_check_limits(struct client *c)
+{
+    const struct output_limit *limit = limit_of(c);
     uint64_t bytes = c->out_bytes + feed_pending(c);
     bool hard = limit->hard_bytes > 0 && bytes > (uint64_t)limit->hard_bytes;
     bool soft = limit->soft_bytes > 0 && bytes > (uint64_t)limit->soft_bytes;
@@ -359,8 +369,11 @@ void output_feed(struct client *c)
     if (!output_is_empty(c) || c->flags & CLIENT_CLOSE_ASAP || !(c->flags & CLIENT_FED)) {
         return;
     }
-    if (!(c->flags & CLIENT_WANTS_WRITE)) {
-        want_write(c, send_feed(c)); /* else the socket is full */
+    if (!(c->flags & CLIENT_WANTS_WRITE)) { /* else the socket is full */
+        bool full = send_feed(c);
+        /* The last record may stand half in the socket, though the turn's share is sent or the feed
+         * has no more: until it has gone nobody asks the feed again. */
+        want_write(c, full || !output_is_empty(c));
     }
     output_check_limits(c);
 }

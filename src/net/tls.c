@@ -227,13 +227,18 @@ static void explain(char *why)
     ERR_clear_error();
 }
 
+const X509 *tls_certificate(const struct tls *tls)
+{
+    return SSL_get0_peer_certificate(tls->ssl);
+}
+
 /* Also for a resumed session, whose certificate was looked at under an older list. */
 static bool peer_is_allowed(const struct tls *tls)
 {
-    const X509 *certificate = SSL_get0_peer_certificate(tls->ssl);
-    int count = tls_settings.allowlist_count;
-    return count == 0 ||
-           (certificate && tls_names_match(certificate, tls_settings.allowlist, count));
+    const struct tls_name_list *allowed = &tls_settings.allowed;
+    const X509 *certificate = tls_certificate(tls);
+    return allowed->count == 0 ||
+           (certificate && tls_names_match(certificate, allowed->patterns, allowed->count));
 }
 
 enum tls_status tls_greet(struct tls *tls, char *why)

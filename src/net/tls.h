@@ -61,6 +61,9 @@ bool tls_unsent(const struct tls *tls);
 bool tls_is_quiet(const struct tls *tls);
 /* Bytes of memory that it holds beside the library's own. */
 size_t tls_memory_bytes(const struct tls *tls);
+/* The peer's certificate, borrowed; NULL when it has shown none. */
+struct x509_st; /* OpenSSL's X509 */
+const struct x509_st *tls_certificate(const struct tls *tls);
 /* Frees what all connections share. Boot's reverse. */
 void tls_teardown(void);
 

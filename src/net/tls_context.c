@@ -1,6 +1,7 @@
 /* See tls_context.h. */
 #include "net/tls_context.h"
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "net/tls_settings.h"
 
@@ -16,6 +17,7 @@ static const unsigned char session_context[] = "keydb";
 
 struct contexts {
     SSL_CTX *server, *client;
+    uint64_t files; /* tls_context_look_at_files() before they were read */
 };
 
 static struct {
@@ -265,11 +267,27 @@ static bool settings_are_whole(void)
     return true;
 }
 
+static uint64_t look_at_file(const char *path, uint64_t before)
+{
+    struct stat info;
+    uint64_t seen[] = {before, 0, 0, 0, 0, 0, 0, 0};
+    if (path && stat(path, &info) == 0) {
+        seen[1] = info.st_dev;
+        seen[2] = info.st_ino;
+        seen[3] = (uint64_t)info.st_size;
+        seen[4] = (uint64_t)info.st_mtim.tv_sec;
+        seen[5] = (uint64_t)info.st_mtim.tv_nsec;
+        seen[6] = (uint64_t)info.st_ctim.tv_sec;
+        seen[7] = (uint64_t)info.st_ctim.tv_nsec;
+    }
+    return hash_bytes((const char *)seen, sizeof(seen));
+}
+
 static void destroy(struct contexts *c)
 {
     SSL_CTX_free(c->server);
     SSL_CTX_free(c->client);
-    *c = (struct contexts){NULL, NULL};
+    *c = (struct contexts){NULL, NULL, 0};
 }
 
 /* ---- public verbs ---- */
@@ -284,7 +302,8 @@ bool tls_context_renew(void)
     if (!settings_are_whole()) {
         return false;
     }
-    struct contexts made = {.server = create_server()};
+    struct contexts made = {.files = tls_context_look_at_files()};
+    made.server = create_server();
     made.client = made.server ? create_client() : NULL;
     if (!made.client) {
         destroy(&made);
@@ -305,7 +324,7 @@ void tls_context_settle(bool accepted)
     if (accepted && state.candidate.server) {
         destroy(&state.current);
         state.current = state.candidate;
-        state.candidate = (struct contexts){NULL, NULL};
+        state.candidate = (struct contexts){NULL, NULL, 0};
         state.stale = false;
     }
     destroy(&state.candidate);
@@ -315,6 +334,24 @@ void tls_context_teardown(void)
 {
     destroy(&state.candidate);
     destroy(&state.current);
+}
+
+uint64_t tls_context_look_at_files(void)
+{
+    const struct tls_settings *s = &tls_settings;
+    const char *const paths[] = {s->cert_file,       s->key_file,     s->client_cert_file,
+                                 s->client_key_file, s->ca_cert_file, s->ca_cert_dir,
+                                 s->dh_params_file};
+    uint64_t seen = 0;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        seen = look_at_file(paths[i], seen);
+    }
+    return seen;
+}
+
+uint64_t tls_context_files(void)
+{
+    return state.current.files;
 }
 
 SSL_CTX *tls_context_server(void)

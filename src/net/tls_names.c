@@ -79,3 +79,36 @@ bool tls_names_match(const X509 *certificate, char *const *patterns, int count)
     GENERAL_NAMES_free(names);
     return found;
 }
+
+static bool append_common_name(const X509 *certificate, struct buf *out)
+{
+    X509_NAME *subject = X509_get_subject_name(certificate);
+    int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    unsigned char *text = NULL;
+    int len = at < 0 ? 0
+                     : ASN1_STRING_to_UTF8(
+                           &text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    if (len > 0) {
+        buf_append(out, (const char *)text, (size_t)len);
+    }
+    OPENSSL_free(text);
+    return len > 0;
+}
+
+void tls_names_append(const X509 *certificate, struct buf *out)
+{
+    if (append_common_name(certificate, out)) {
+        return;
+    }
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+        int type;
+        const ASN1_STRING *value = GENERAL_NAME_get0_value(sk_GENERAL_NAME_value(names, i), &type);
+        if (type == GEN_DNS || type == GEN_EMAIL || type == GEN_URI) {
+            buf_append(out, (const char *)ASN1_STRING_get0_data(value),
+                       (size_t)ASN1_STRING_length(value));
+            break;
+        }
+    }
+    GENERAL_NAMES_free(names);
+}

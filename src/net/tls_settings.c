@@ -2,29 +2,30 @@
 #include "net/tls_settings.h"
 
 #include "base/mem.h"
+#include "net/audit.h"
 #include "net/listener.h"
 #include "net/tls_context.h"
 
 struct tls_settings tls_settings;
 
-/* ---- tls-allowlist ---- */
+/* ---- lists of names ---- */
 
-static void set_allowlist(const struct slice *words, int count)
+static void set_names(struct tls_name_list *list, const struct slice *words, int count)
 {
-    for (int i = 0; i < tls_settings.allowlist_count; i++) {
-        mem_free(tls_settings.allowlist[i]);
+    for (int i = 0; i < list->count; i++) {
+        mem_free(list->patterns[i]);
     }
-    tls_settings.allowlist_count = count;
+    list->count = count;
     for (int i = 0; i < count; i++) {
-        tls_settings.allowlist[i] = mem_dup(words[i].ptr, words[i].len);
+        list->patterns[i] = mem_dup(words[i].ptr, words[i].len);
     }
 }
 
-static bool parse_allowlist(const struct option *option UNUSED, const struct slice *words,
-                            int count, const char **error)
+static bool parse_names(const struct option *option, const struct slice *words, int count,
+                        const char **error)
 {
     if (count == 1 && words[0].len == 0) {
-        set_allowlist(NULL, 0);
+        set_names(option->target, NULL, 0);
         return true;
     }
     for (int i = 0; i < count; i++) {
@@ -33,14 +34,15 @@ static bool parse_allowlist(const struct option *option UNUSED, const struct sli
             return false;
         }
     }
-    set_allowlist(words, count);
+    set_names(option->target, words, count);
     return true;
 }
 
-static void format_allowlist(const struct option *option UNUSED, struct buf *out)
+static void format_names(const struct option *option, struct buf *out)
 {
-    for (int i = 0; i < tls_settings.allowlist_count; i++) {
-        buf_printf(out, "%s%s", i ? " " : "", tls_settings.allowlist[i]);
+    const struct tls_name_list *list = option->target;
+    for (int i = 0; i < list->count; i++) {
+        buf_printf(out, "%s%s", i ? " " : "", list->patterns[i]);
     }
 }
 
@@ -58,7 +60,8 @@ void tls_settings_teardown(void)
         mem_free(*texts[i]);
         *texts[i] = NULL;
     }
-    set_allowlist(NULL, 0);
+    set_names(&tls_settings.allowed, NULL, 0);
+    set_names(&tls_settings.unaudited, NULL, 0);
 }
 
 /* ---- putting them into force ---- */
@@ -87,6 +90,12 @@ static bool apply_port(const struct option *option, const char **error)
 static bool apply_replication(const struct option *option, const char **error)
 {
     return !tls_settings.replication || tls_context_prepare() || apply(option, error);
+}
+
+static bool apply_audit(const struct option *option UNUSED, const char **error UNUSED)
+{
+    audit_choose_all();
+    return true;
 }
 
 static const struct option_enum auth_names[] = {
@@ -161,11 +170,24 @@ const struct option tls_options[] = {
      .max = INT32_MAX,
      .apply = apply,
      .settle = tls_context_settle},
+    {.name = "tls-rotation",
+     .type = OPTION_BOOL,
+     .target = &tls_settings.rotation,
+     .initial = "no"},
     {.name = "tls-allowlist",
      .type = OPTION_CUSTOM,
      .flags = OPTION_MULTI | OPTION_REPEAT,
+     .target = &tls_settings.allowed,
      .initial = "",
-     .parse = parse_allowlist,
-     .format = format_allowlist},
+     .parse = parse_names,
+     .format = format_names},
+    {.name = "tls-auditlog-blocklist",
+     .type = OPTION_CUSTOM,
+     .flags = OPTION_MULTI | OPTION_REPEAT,
+     .target = &tls_settings.unaudited,
+     .initial = "",
+     .parse = parse_names,
+     .format = format_names,
+     .apply = apply_audit},
     {.name = NULL},
 };

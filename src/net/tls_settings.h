@@ -7,8 +7,13 @@
 
 enum tls_auth_clients { TLS_AUTH_NO, TLS_AUTH_YES, TLS_AUTH_OPTIONAL };
 
-/* Names of tls-allowlist at most: as many as one line has words. */
-#define TLS_ALLOWLIST_MAX OPTION_MAX_WORDS
+/* Names of a list at most: as many as one line has words. */
+#define TLS_NAMES_MAX OPTION_MAX_WORDS
+
+struct tls_name_list {
+    char *patterns[TLS_NAMES_MAX]; /* glob patterns */
+    int count;
+};
 
 /* Paths and texts are NULL where nothing is configured. */
 struct tls_settings {
@@ -21,8 +26,9 @@ struct tls_settings {
     int auth_clients; /* enum tls_auth_clients */
     bool prefer_server_ciphers, session_caching;
     int64_t session_cache_size, session_cache_timeout_s;
-    char *allowlist[TLS_ALLOWLIST_MAX]; /* glob patterns */
-    int allowlist_count;                /* 0: any name */
+    struct tls_name_list allowed;   /* empty: any name */
+    struct tls_name_list unaudited; /* empty: nobody is audited (audit.h) */
+    bool rotation; /* files that change are read anew by themselves (tls_rotation.h) */
 };
 
 extern struct tls_settings tls_settings;

@@ -19,6 +19,7 @@
 #include "engine/transaction.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
+#include "net/audit.h"
 #include "net/blocked.h"
 #include "net/feed.h"
 #include "net/client_memory.h"
@@ -126,7 +127,7 @@ static inline struct call *add_call(struct server_thread *t, struct batch_client
     call->duration_ticks = 0;
     call->held = ACCESS_NONE;
     call->failed = call->nested = call->needs_exclusive = call->told = false;
-    call->retry = call->waits = call->propagated = false;
+    call->retry = call->waits = call->propagated = call->has_told_peers = false;
     call->parked = NULL;
     call->continuation = (struct continuation){NULL, NULL, NULL, ACCESS_NONE};
     return call;
@@ -213,6 +214,8 @@ static __attribute__((noinline)) bool goes_on(struct server_thread *t, struct ba
                                               const struct call *call)
 {
     struct client *c = bc->client;
+    uint32_t flags = transaction_flags(call);
+    t->batch->looks_ahead |= flags & CMD_LOOKS_AHEAD;
     if (call->cmd->flags & CMD_MAY_WAIT && parked_possible(call)) {
         /* What follows may have to wait. Most clients send nothing behind: others go on. */
         bc->exhausted = input_bytes(c).len == 0;
@@ -221,8 +224,7 @@ static __attribute__((noinline)) bool goes_on(struct server_thread *t, struct ba
     if (call->execution) {
         prefetch_execution(t->batch, call->execution);
     }
-    return !(transaction_flags(call) & CMD_BARRIER) &&
-           !(c->session.subscriptions > 0 && may_publish(call)) &&
+    return !(flags & CMD_BARRIER) && !(c->session.subscriptions > 0 && may_publish(call)) &&
            !(c->session.tracking && may_invalidate(call));
 }
 
@@ -310,8 +312,9 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
     }
     bc->access = access > bc->access ? access : bc->access;
     prefetch_keys(t->batch, call);
-    bool usual = !(call->cmd->flags & (CMD_MAY_WAIT | CMD_TRANSACTION | CMD_BARRIER)) &&
-                 c->session.subscriptions == 0 && !c->session.tracking;
+    bool usual =
+        !(call->cmd->flags & (CMD_MAY_WAIT | CMD_TRANSACTION | CMD_BARRIER | CMD_LOOKS_AHEAD)) &&
+        c->session.subscriptions == 0 && !c->session.tracking;
     return likely(usual) || goes_on(t, bc, call);
 }
 
@@ -341,6 +344,9 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
             break;
         }
     }
+    if (unlikely(c->flags & CLIENT_AUDITED)) {
+        audit_tell(c, bc->calls, bc->count);
+    }
     return bc;
 }
 
@@ -349,7 +355,8 @@ static void fill_batch(struct server_thread *t)
 {
     struct batch *b = t->batch;
     b->call_count = b->client_count = b->key_count = 0;
-    b->now_ms = t->wall_us / 1000;
+    b->looks_ahead = 0;
+    b->now_ms = keyspace_time_ms(t->wall_us / 1000);
     while (t->ready_next < t->ready_count && b->call_count < BATCH_CALLS &&
            b->client_count < BATCH_CALLS) {
         if (!parse_client(t, t->ready[t->ready_next])->exhausted) {
@@ -598,6 +605,16 @@ void turn_run_expire_notes(struct server_thread *t)
     }
 }
 
+/* Before the first call of a phase. A hold that follows a slow call begins with what the phase's
+ * first one has brought. */
+static inline void look_ahead(struct server_thread *t, enum call_access access, int next)
+    REQUIRES_SHARED(keyspace_lock)
+{
+    if (unlikely(t->batch->looks_ahead) && next == 0) {
+        turn_look_ahead(t->batch, access);
+    }
+}
+
 static void phase_shared(struct server_thread *t)
 {
     for (int next = 0; next < t->batch->client_count;) {
@@ -605,45 +622,24 @@ static void phase_shared(struct server_thread *t)
             next = turn_refuse_some(t, ACCESS_SHARED, next);
             continue;
         }
+        look_ahead(t, ACCESS_SHARED, next);
         next = run_some(t, ACCESS_SHARED, next);
         keyspace_unlock_shared();
         turn_run_expire_notes(t);
     }
 }
 
-/* Due members of keys that the exclusive phase is about to open go first, in short holds of their
- * own: opening a key takes them out all at once. */
-static void remove_due_members(struct server_thread *t)
-{
-    struct batch *b = t->batch;
-    int left = PREFETCH_KEYS;
-    if (!keyspace_try_shared()) {
-        return;
-    }
-    for (int i = 0; i < b->client_count; i++) {
-        const struct batch_client *bc = &b->clients[i];
-        int count = bc->access == ACCESS_EXCLUSIVE ? bc->count - bc->world_last : 0;
-        for (int k = bc->ran; k < count; k++) {
-            const struct call *call = &bc->calls[k];
-            for (int key = 0; key < call->key_count && left > 0; key++, left--) {
-                db_note_due(call->db, &call->keys[key], call->now_ms);
-            }
-        }
-    }
-    keyspace_unlock_shared();
-    turn_run_expire_notes(t);
-}
-
 static void phase_exclusive(struct server_thread *t)
 {
     if (unlikely(db_has_member_ttls())) {
-        remove_due_members(t);
+        turn_remove_due_members(t);
     }
     for (int next = 0; next < t->batch->client_count;) {
         if (unlikely(!keyspace_try_exclusive())) {
             next = turn_refuse_some(t, ACCESS_EXCLUSIVE, next);
             continue;
         }
+        look_ahead(t, ACCESS_EXCLUSIVE, next);
         next = run_some(t, ACCESS_EXCLUSIVE, next);
         keyspace_unlock_exclusive();
         reclaim_run();
@@ -746,6 +742,14 @@ static void run_worlds(struct server_thread *t)
     }
 }
 
+/* Whether the turn has another batch for a client that is not in this one. */
+static bool goes_on_after(const struct server_thread *t)
+{
+    const struct batch *b = t->batch;
+    uint32_t in_both = b->client_count > 0 && !b->clients[b->client_count - 1].exhausted;
+    return t->ready_count - t->ready_next > in_both;
+}
+
 static void run_batch(struct server_thread *t)
 {
     static void (*const phases[])(struct server_thread *) = {
@@ -767,7 +771,7 @@ static void run_batch(struct server_thread *t)
     if (plan->calls[ACCESS_WORLD] > 0) {
         run_worlds(t);
     }
-    t->batch->log_position = may_write ? durable_end_writes(log_before) : 0;
+    t->batch->log_position = may_write ? durable_end_writes(log_before, goes_on_after(t)) : 0;
     stats_add(STAT_BATCHES, 1);
     stats_add(STAT_BATCH_COMMANDS, (uint64_t)t->batch->call_count);
     stats_max(STAT_BATCH_MAX, (uint64_t)t->batch->call_count);
@@ -811,7 +815,7 @@ static void keep_transaction(struct client *c)
 static inline void finish_client(struct server_thread *t, struct batch_client *bc)
 {
     struct client *c = bc->client;
-    if (unlikely(!bc->replied)) {
+    if (unlikely(!bc->replied) || unlikely(c->flags & CLIENT_PEER_CLOSED)) {
         input_receive_later(t, c);
     }
     if (unlikely(c->flags & CLIENT_CLOSE_AFTER_REPLY) && output_is_empty(c)) {
@@ -912,6 +916,9 @@ void turn_serve(struct server_thread *t)
             run_batch(t);
         }
         deliver_batch(t);
+        if (unlikely(t->committing_count > 0) && t->ready_next == t->ready_count) {
+            durable_deliver(t); /* who has sent more is ready again */
+        }
     }
     t->ready_count = t->ready_next = 0;
     t->input_used = 0;
@@ -930,6 +937,9 @@ void turn_run(struct server_thread *t)
         subscriptions_wake_others(t);
         tracking_wake_others(t);
         deliver_batch(t);
+        if (unlikely(t->committing_count > 0)) {
+            durable_end_gathering(t);
+        }
         memory_keep(t);
         subscriptions_deliver(t);
         tracking_deliver(t);

@@ -41,9 +41,10 @@ struct batch_key {
 struct batch {
     struct call calls[BATCH_CALLS];
     struct batch_key keys[PREFETCH_KEYS];
-    int key_count;
     struct batch_client clients[BATCH_CALLS];
     int call_count, client_count;
+    int key_count;
+    uint32_t looks_ahead; /* not 0: some call does */
     struct plan plan;
     uint64_t log_position; /* that replies to writers wait for; 0: they do not */
     int64_t now_ms;        /* of the turn */
@@ -58,6 +59,14 @@ void turn_finish_client(struct server_thread *t, struct batch_client *bc);
 
 /* turn.c: removes what the thread's reads have found to be over. */
 void turn_run_expire_notes(struct server_thread *t);
+
+/* turn_ahead.c: what the calls of an access mode that are to run will look up in the values of
+ * their keys is brought towards the cache. Under the lock, before the first of them runs. */
+void turn_look_ahead(const struct batch *b, enum call_access access) REQUIRES_SHARED(keyspace_lock);
+
+/* Due members of keys that the exclusive phase is about to open go first, in short holds of their
+ * own: opening a key takes them out all at once. */
+void turn_remove_due_members(struct server_thread *t) EXCLUDES(keyspace_lock);
 
 /* turn_slices.c: every suspended client has one slice a turn, so that the others wait for one at
  * most. */

@@ -75,7 +75,7 @@ static bool step_client(struct server_thread *t, struct client *c)
                         .argv = c->continuation_argv,
                         .session = &c->session,
                         .reply = &t->reply,
-                        .now_ms = t->wall_us / 1000,
+                        .now_ms = keyspace_time_ms(t->wall_us / 1000),
                         .continuation = c->continuation};
     bool may_write = call.continuation.access == ACCESS_EXCLUSIVE;
     uint64_t log_before = may_write ? durable_begin_writes() : 0;
@@ -84,7 +84,7 @@ static bool step_client(struct server_thread *t, struct client *c)
     enum slice_outcome outcome = run_slice(&call);
     c->continuation = call.continuation;
     c->continuation_ticks += clock_ticks() - parked_served_ticks - begin;
-    uint64_t position = may_write ? durable_end_writes(log_before) : 0;
+    uint64_t position = may_write ? durable_end_writes(log_before, false) : 0;
     uint32_t end = reply_end(&t->reply);
     if (outcome == SLICE_DONE) {
         finish_client(t, c, &call, mark, end, position);

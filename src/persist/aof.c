@@ -13,6 +13,7 @@
 #include "persist/aof_load.h"
 #include "persist/aof_priv.h"
 #include "persist/aof_tail.h"
+#include "persist/dots.h"
 #include "persist/notes.h"
 #include "persist/rdb_file.h"
 #include "persist/save.h"
@@ -24,15 +25,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct aof_state aof_state;
 
+/* A record's buffer that has become larger than this is not kept. */
+#define KEPT_BYTES ((size_t)64 * 1024)
+
 /* The log's: keyspace. */
 static struct {
-    int number;      /* at the door */
-    int selected_db; /* of the file that is written; -1: none yet */
-    int64_t stamp_s; /* the last time stamp in it */
+    int number;            /* at the door */
+    int selected_db;       /* of the file that is written; -1: none yet */
+    bool open;             /* there is one */
+    int64_t stamp_s;       /* the last time stamp in it */
+    struct dots_unit unit; /* an active replica's, which is not whole yet */
+    struct buf record;     /* and one that is */
 } log_end = {.selected_db = -1};
 
 /* ---- what is written ---- */
@@ -53,16 +61,38 @@ static void append_select(int db) REQUIRES(keyspace_lock)
     log_end.selected_db = db;
 }
 
+/* Units are kept until they are whole: only then their dots are known. */
+static void append_unit(int db, struct slice commands) REQUIRES(keyspace_lock)
+{
+    dots_add(&log_end.unit, db, commands, &log_end.selected_db, &log_end.record);
+    if (log_end.record.len > 0) {
+        aof_tail_append(buf_slice(&log_end.record));
+    }
+    buf_clear(&log_end.record);
+    if (log_end.record.capacity > KEPT_BYTES) {
+        buf_deinit(&log_end.record);
+    }
+}
+
+void aof_log_alone(struct slice record)
+{
+    aof_tail_append(record);
+}
+
 /* Takes what comes through the door. */
 static void on_commands(int db, struct slice commands)
 {
     keyspace_assert_exclusive();
-    if (aof_settings.timestamps) {
+    if (aof_settings.timestamps && !log_end.unit.open) {
         int64_t now_s = clock_wall_ms() / 1000;
         if (now_s > log_end.stamp_s) {
             log_end.stamp_s = now_s;
             append_stamp(now_s);
         }
+    }
+    if (unlikely(dots_wanted)) {
+        append_unit(db, commands);
+        return;
     }
     if (db != PROPAGATE_ANY_DB && db != log_end.selected_db) {
         append_select(db);
@@ -74,8 +104,10 @@ void aof_log_into(int fd_take, uint64_t size_bytes)
 {
     log_end.selected_db = -1;
     log_end.stamp_s = 0;
+    log_end.open = fd_take >= 0;
     aof_tail_open(fd_take, size_bytes);
     propagate_switch(log_end.number, fd_take >= 0);
+    dots_logging(fd_take >= 0);
 }
 
 void aof_apply_sync(void)
@@ -84,15 +116,16 @@ void aof_apply_sync(void)
     aof_tail_set_sync(sync);
     aof_tail_set_lenient(aof_settings.no_sync_on_rewrite &&
                          (aof_state.child != 0 || save_has_child()));
-    atomic_store(&commit.gated, aof_state.stage == AOF_ON && sync == AOF_SYNC_ALWAYS);
+    /* While there is no base yet as well: once it is there, everything answered counts. */
+    atomic_store(&commit.gated, aof_state.stage != AOF_OFF && sync == AOF_SYNC_ALWAYS);
 }
 
 void aof_set_stage(enum aof_stage stage)
 {
     aof_state.stage = stage;
-    commit_set_log(stage == AOF_OFF                              ? COMMIT_NO_LOG
-                   : stage == AOF_WAITING || aof_state.anew_from ? COMMIT_WAITS
-                                                                 : COMMIT_LOGS);
+    commit_set_log(stage == AOF_OFF       ? COMMIT_NO_LOG
+                   : stage == AOF_WAITING ? COMMIT_WAITS
+                                          : COMMIT_LOGS);
     aof_apply_sync();
 }
 
@@ -189,18 +222,6 @@ static enum load_result load_file(const struct aof_file *f, uint64_t *done_bytes
     return fine ? LOAD_FINE : result == AOF_LOAD_STOPPED ? LOAD_STOPPED : LOAD_BAD;
 }
 
-/* What was loaded may be in the kernel's memory alone, if a process before was killed: new
- * commands, which get into a file behind it, must not reach the disk without it. */
-static int sync_files(void)
-{
-    const struct aof_file *f = aof_manifest_base(&aof_state.manifest);
-    int error = f ? aof_dir_sync_file(f->name) : 0;
-    for (int i = 0; !error && (f = aof_manifest_increment(&aof_state.manifest, i)); i++) {
-        error = aof_dir_sync_file(f->name);
-    }
-    return error;
-}
-
 /* Loads all files of the manifest. */
 static enum load_result load_files(void)
 {
@@ -271,7 +292,14 @@ static int open_last(int *fd, uint64_t *size_bytes)
         const struct aof_file *last = aof_manifest_increment(m, count - 1);
         *fd = open(aof_dir_path(&path, last->name), O_WRONLY | O_CLOEXEC);
         error = *fd < 0 ? errno : 0;
-        *size_bytes = aof_dir_file_bytes(last->name);
+        struct stat about;
+        /* What a process before, which was killed, had got ahead (aof_tail.c) is given back. A size
+         * that cannot be had must not be taken for nothing: the log would be cut to that. */
+        if (!error && (fstat(*fd, &about) < 0 || ftruncate(*fd, about.st_size) < 0)) {
+            error = errno;
+            close(*fd);
+        }
+        *size_bytes = error ? 0 : (uint64_t)about.st_size;
         buf_deinit(&path);
         return error;
     }
@@ -292,7 +320,10 @@ static enum load_result load_at_start(void)
     if (result != LOAD_FINE) {
         return result;
     }
-    int error = sync_files();
+    /* What was loaded may be in the kernel's memory alone, if a process before was killed: new
+     * commands, which get into a file behind it, must not reach the disk without it; and the files
+     * that it does without are the disk's only ones as long as an older manifest is there. */
+    int error = aof_dir_sync_all(&aof_state.manifest);
     if (!error) {
         aof_dir_delete_history(&aof_state.manifest);
         error = open_last(&fd, &size_bytes);
@@ -341,7 +372,7 @@ bool aof_reload(void)
 bool aof_before_exit(void)
 {
     aof_kill_child();
-    if (aof_state.stage == AOF_ON && !aof_tail_flush(true)) {
+    if (!aof_complete() || (aof_state.stage == AOF_ON && !aof_tail_flush(true))) {
         log_warning("The AOF could not be written and synced: the server goes on");
         return false;
     }
@@ -351,14 +382,27 @@ bool aof_before_exit(void)
 void aof_at_exit(void)
 {
     struct buf line = {0};
-    if (aof_state.stage == AOF_ON && aof_state.anew_from == 0 && load_is_complete() &&
-        aof_tail_facts().sync_error == 0) {
+    if (aof_state.stage == AOF_ON && load_is_complete() && aof_tail_facts().sync_error == 0) {
         keyspace_lock_exclusive();
         notes_format_line(&line);
         aof_tail_append(buf_slice(&line));
         keyspace_unlock_exclusive();
     }
     buf_deinit(&line);
+}
+
+void aof_halt(void)
+{
+    if (aof_state.stage == AOF_OFF) {
+        return;
+    }
+    aof_kill_child();
+    if (log_end.open) {
+        keyspace_lock_exclusive();
+        aof_log_into(-1, 0);
+        keyspace_unlock_exclusive();
+    }
+    aof_set_stage(AOF_WAITING);
 }
 
 void aof_turn_off(void)
@@ -391,7 +435,7 @@ bool aof_apply_enabled(const char **error)
 
 void aof_setup(void)
 {
-    log_end.number = propagate_register(on_commands);
+    log_end.number = propagate_register(PROPAGATE_TO_AOF, on_commands);
     aof_tail_start();
     aof_rewrite_setup();
 }
@@ -401,4 +445,6 @@ void aof_teardown(void)
     aof_kill_child();
     aof_tail_stop();
     aof_manifest_deinit(&aof_state.manifest);
+    buf_deinit(&log_end.unit.held);
+    buf_deinit(&log_end.record);
 }

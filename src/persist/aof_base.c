@@ -5,6 +5,8 @@
 #include "base/num.h"
 #include "engine/function_store.h"
 #include "keyspace/db.h"
+#include "keyspace/expire.h"
+#include "persist/dots.h"
 #include "persist/payload.h"
 #include "persist/rdb_writer.h"
 #include "value/string.h"
@@ -19,6 +21,8 @@
 struct writer {
     struct rdb_writer w;
     struct buf payload;
+    bool has_dots; /* it is an active replica's */
+    const struct db *db;
 };
 
 static void write_head(struct writer *out, char kind, uint64_t number)
@@ -57,6 +61,24 @@ static void write_string(struct writer *out, const struct entry *e, int64_t expi
     }
 }
 
+static void put_field(const char *name, struct slice value, void *context)
+{
+    struct writer *out = context;
+    write_head(out, '*', 3);
+    write_word(out, SLICE("KEYDB.AUX"));
+    write_word(out, slice_cstr(name));
+    write_word(out, value);
+    out->has_dots = true;
+}
+
+static void write_dot(struct writer *out, const struct entry *e) NO_THREAD_SAFETY_ANALYSIS
+{
+    char dot[DOTS_BYTES];
+    if (dots_of(out->db, e, dot)) {
+        put_field("active-dot", slice_of(dot, sizeof(dot)), out);
+    }
+}
+
 static void write_entry(struct entry *e, void *context)
 {
     struct writer *out = context;
@@ -64,6 +86,9 @@ static void write_entry(struct entry *e, void *context)
     bool expires = expiry_ms != ENTRY_NO_EXPIRY;
     if (out->w.error) {
         return;
+    }
+    if (unlikely(out->has_dots)) {
+        write_dot(out, e);
     }
     if (entry_type(e) == VALUE_STRING) {
         write_string(out, e, expiry_ms);
@@ -91,6 +116,7 @@ static void write_db(struct writer *out, struct db *db, int64_t now_ms)
     write_head(out, '*', 2);
     write_word(out, SLICE("SELECT"));
     write_number(out, db->id);
+    out->db = db;
     do {
         cursor = db_scan(db, cursor, SCAN_KEYS, now_ms, write_entry, out);
     } while (cursor && !out->w.error);
@@ -110,10 +136,15 @@ int aof_write_commands(int fd, int64_t now_ms)
 {
     struct writer out = {.payload = {0}};
     rdb_writer_init(&out.w, fd, false, false);
+    dots_tell(put_field, &out);
     write_libraries(&out);
+    /* As in an RDB file: what has expired and was not told is there. */
+    bool frozen = expire_frozen;
+    expire_frozen |= out.has_dots;
     for (int i = 0; i < db_count(); i++) {
         write_db(&out, db_at(i), now_ms);
     }
+    expire_frozen = frozen;
     int error = rdb_writer_flush(&out.w) ? 0 : out.w.error;
     if (!error && fsync(fd) < 0) {
         error = errno;

@@ -1,6 +1,7 @@
 /* See aof_dir.h. */
 #include "persist/aof_dir.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "persist/aof_priv.h"
 
@@ -21,38 +22,18 @@ const char *aof_dir_path(struct buf *path, const char *name)
     return buf_cstr(path);
 }
 
-/* Syncs an existing file or directory. */
-static int sync_path(const char *path, int flags)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
-    if (fd < 0) {
-        return errno;
-    }
-    int error = fsync(fd) < 0 ? errno : 0;
-    close(fd);
-    /* Some file systems have nothing to sync there. */
-    return error == EINVAL ? 0 : error;
-}
-
 int aof_dir_create(void)
 {
-    if (mkdir(aof_settings.dir_name, 0755) == 0) {
-        return sync_path(".", O_DIRECTORY);
+    if (mkdir(aof_settings.dir_name, 0755) < 0 && errno != EEXIST) {
+        return errno;
     }
-    return errno == EEXIST ? 0 : errno;
+    /* Who made it may have been killed before it was durable. */
+    return file_sync_directory(".");
 }
 
 int aof_dir_sync(void)
 {
-    return sync_path(aof_settings.dir_name, O_DIRECTORY);
-}
-
-int aof_dir_sync_file(const char *name)
-{
-    struct buf path = {0};
-    int error = sync_path(aof_dir_path(&path, name), 0);
-    buf_deinit(&path);
-    return error;
+    return file_sync_directory(aof_settings.dir_name);
 }
 
 int aof_dir_create_file(const char *name)
@@ -92,6 +73,25 @@ static bool read_text(int fd, struct buf *text)
     return got == 0;
 }
 
+int aof_dir_sync_all(const struct aof_manifest *m)
+{
+    struct buf path = {0};
+    int error = 0;
+    for (int i = 0; !error && i < m->count; i++) {
+        if (m->files[i].kind != AOF_HISTORY) {
+            error = file_sync(aof_dir_path(&path, m->files[i].name));
+        }
+    }
+    if (!error && m->count > 0) {
+        manifest_path(&path, "");
+        error = file_sync(path.data);
+        error = error ? error : aof_dir_sync();
+        error = error ? error : file_sync_directory(".");
+    }
+    buf_deinit(&path);
+    return error;
+}
+
 bool aof_dir_read_manifest(struct aof_manifest *m)
 {
     struct buf path = {0}, text = {0};
@@ -121,17 +121,8 @@ bool aof_dir_read_manifest(struct aof_manifest *m)
 /* Writes and syncs the whole text. */
 static int write_text(int fd, struct slice text)
 {
-    while (text.len > 0) {
-        ssize_t done = write(fd, text.ptr, text.len);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return done < 0 ? errno : EIO;
-        }
-        text = slice_of(text.ptr + done, text.len - (size_t)done);
-    }
-    return fsync(fd) < 0 ? errno : 0;
+    int error = file_write_all(fd, text);
+    return !error && fsync(fd) < 0 ? errno : error;
 }
 
 int aof_dir_write_manifest(const struct aof_manifest *m)
@@ -168,6 +159,18 @@ static bool is_there(const char *path)
     return stat(path, &about) == 0;
 }
 
+/* Moves a file into the directory. Were it a rename, the disk might for a moment have neither name:
+ * the removal of one and not the other. */
+static int move_inside(const char *old, const char *inside)
+{
+    if (link(old, inside) < 0) {
+        /* The file system cannot: the rename is the best there is. */
+        return rename(old, inside) < 0 ? errno : aof_dir_sync();
+    }
+    int error = aof_dir_sync();
+    return !error && unlink(old) < 0 ? errno : error;
+}
+
 bool aof_dir_upgrade(struct aof_manifest *m)
 {
     struct buf inside = {0};
@@ -185,10 +188,10 @@ bool aof_dir_upgrade(struct aof_manifest *m)
             aof_manifest_add(m, slice_cstr(old), 1, AOF_BASE);
             error = aof_dir_write_manifest(m);
         }
-        if (!error && rename(old, inside.data) < 0) {
-            error = errno;
-        }
+        /* Found, the manifest may still be in the kernel's memory alone. */
         error = error ? error : aof_dir_sync();
+        error = error ? error : move_inside(old, inside.data);
+        error = error ? error : file_sync_directory(".");
     }
     buf_deinit(&inside);
     if (error) {

@@ -24,8 +24,9 @@ int aof_dir_write_manifest(const struct aof_manifest *m) MUST_CHECK;
 bool aof_dir_upgrade(struct aof_manifest *m) MUST_CHECK;
 /* Deletes the files of the history, which the manifest forgets; not with aof-disable-auto-gc. */
 void aof_dir_delete_history(struct aof_manifest *m);
-/* Syncs the content of a file in the directory. */
-int aof_dir_sync_file(const char *name) MUST_CHECK;
+/* What an earlier process left is made durable: the content of the base and the increments, the
+ * manifest, and all their names. It may have been killed before it got to do so. */
+int aof_dir_sync_all(const struct aof_manifest *m) MUST_CHECK;
 /* Bytes of a file in the directory, 0 when it is not there. */
 uint64_t aof_dir_file_bytes(const char *name);
 /* Bytes of the base and of all increments. */

@@ -8,6 +8,7 @@
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "persist/aof_reader.h"
+#include "persist/dots.h"
 #include "persist/load.h"
 #include "persist/notes.h"
 #include "persist/rdb_file.h"
@@ -34,6 +35,7 @@ struct replay {
     struct reply reply;
     uint64_t done_bytes; /* of files before */
     bool in_unit;        /* a transaction, whose EXEC is there, is being run */
+    bool has_head;       /* a head (dots.h) has been read, and its unit comes */
     int held;            /* commands run in this hold, 0: the lock is not held */
 };
 
@@ -108,7 +110,7 @@ static enum aof_load_result run_command(struct replay *p, uint64_t at)
         c.held = ACCESS_EXCLUSIVE;
         take_lock(p);
         run_whole(&c);
-        if (p->held == HOLD_COMMANDS) {
+        if (p->held >= HOLD_COMMANDS) {
             go_on = leave_lock(p);
         }
     } else {
@@ -127,6 +129,31 @@ static enum aof_load_result run_command(struct replay *p, uint64_t at)
     reply_reset(&p->reply);
     arena_reset(&p->arena);
     return result;
+}
+
+/* ---- heads of units ---- */
+
+/* The unit is run: what its head said is so. */
+static void apply_head(struct replay *p, struct slice key) NO_THREAD_SAFETY_ANALYSIS
+{
+    take_lock(p);
+    dots_apply(p->session.db_index, key);
+    p->has_head = false;
+}
+
+static enum aof_load_result take_head(struct replay *p, uint64_t at)
+{
+    bool alone = false;
+    const char *error = p->has_head || p->in_unit ? "it stands amid a unit"
+                                                  : dots_take_record(p->r.argc, p->r.argv, &alone);
+    if (error) {
+        return refuse(p, at, slice_cstr(error));
+    }
+    p->has_head = true;
+    if (alone) {
+        apply_head(p, SLICE(""));
+    }
+    return p->held < HOLD_COMMANDS || leave_lock(p) ? AOF_LOAD_FINE : AOF_LOAD_STOPPED;
 }
 
 /* ---- transactions ---- */
@@ -177,6 +204,26 @@ static enum aof_load_result judge(struct replay *p, enum aof_record record)
     }
 }
 
+static void end_unit(struct replay *p, struct slice key)
+{
+    if (p->has_head) {
+        apply_head(p, key);
+    }
+}
+
+static enum aof_load_result run_record(struct replay *p, uint64_t at)
+{
+    struct slice key = p->r.argc > 1 ? p->r.argv[1] : SLICE("");
+    if (dots_is_record(p->r.argv[0])) {
+        return take_head(p, at);
+    }
+    enum aof_load_result result = run_command(p, at);
+    if (result == AOF_LOAD_FINE && !p->in_unit) {
+        end_unit(p, key);
+    }
+    return result;
+}
+
 static enum aof_load_result replay_commands(struct replay *p)
 {
     for (;;) {
@@ -190,17 +237,20 @@ static enum aof_load_result replay_commands(struct replay *p)
         }
         if (record == AOF_COMMAND && p->in_unit && is_word(p, "exec")) {
             p->in_unit = false;
+            end_unit(p, SLICE(""));
         } else if (record == AOF_COMMAND) {
-            enum aof_load_result result = run_command(p, at);
+            enum aof_load_result result = run_record(p, at);
             if (result != AOF_LOAD_FINE) {
                 return result;
             }
+        } else if (record == AOF_END && p->has_head) {
+            return judge(p, AOF_TORN);
         } else if (record == AOF_NOTE) {
             notes_take_line(p->r.argv[0]);
         } else {
             return judge(p, record);
         }
-        if (!p->in_unit) {
+        if (!p->in_unit && !p->has_head) {
             p->load->whole = p->r.at;
         }
     }

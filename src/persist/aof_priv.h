@@ -2,6 +2,7 @@
 #ifndef PERSIST_AOF_PRIV_H
 #define PERSIST_AOF_PRIV_H
 
+#include "engine/gil.h"
 #include "keyspace/lock.h"
 #include "persist/aof_manifest.h"
 
@@ -23,13 +24,11 @@ enum aof_stage { AOF_OFF, AOF_WAITING, AOF_ON };
 struct aof_state {
     _Atomic int stage; /* enum aof_stage */
     struct aof_manifest manifest;
-    bool known;                  /* the manifest is that of the directory */
-    bool unusable;               /* it cannot be loaded */
-    _Atomic int child;           /* the rewriting process, 0 without one */
-    _Atomic bool scheduled;      /* a rewrite is to begin */
-    _Atomic uint64_t anew_from;  /* the first rewrite that holds what replaced the data set; 0: the
-                                    files hold it */
-    _Atomic uint64_t base_bytes; /* of all files after the last rewrite, or at the start */
+    bool known;                    /* the manifest is that of the directory */
+    bool unusable;                 /* it cannot be loaded */
+    _Atomic int child;             /* the rewriting process, 0 without one */
+    _Atomic bool scheduled;        /* a rewrite is to begin */
+    _Atomic uint64_t base_bytes;   /* of all files after the last rewrite, or at the start */
     _Atomic uint64_t closed_bytes; /* of all files but the one that grows */
 };
 extern struct aof_state aof_state;
@@ -50,6 +49,9 @@ int aof_write_base(int fd) MUST_CHECK;
 void aof_turn_off(void);
 /* Ends a rewrite that runs. */
 void aof_kill_child(void);
+/* While WAITING, with a whole data set: writes the base that is missing now, on the calling thread,
+ * instead of a child. False, logged, when that failed. */
+bool aof_complete(void) MUST_CHECK REQUIRES(gil) EXCLUDES(keyspace_lock);
 /* The cron job of rewrites, and INFO. */
 void aof_rewrite_setup(void);
 

@@ -63,6 +63,17 @@ static void temporary_name(int pid, char name[48])
     snprintf(name, 48, "temp-rewriteaof-bg-%d.aof", pid);
 }
 
+/* Writes a base under that name; 0 or an errno. In a child as well. */
+static int write_temporary(const char *name)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        return errno;
+    }
+    int error = aof_write_base(fd);
+    return close(fd) < 0 && !error ? errno : error;
+}
+
 /* ---- the child ---- */
 
 /* What the forked process does: see fork_child.h. */
@@ -71,11 +82,7 @@ static void NORETURN run_child(void)
     char name[48];
     child_report_enter();
     temporary_name((int)getpid(), name);
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    int error = fd < 0 ? errno : aof_write_base(fd);
-    if (!error && close(fd) < 0) {
-        error = errno;
-    }
+    int error = write_temporary(name);
     child_report_leave();
     _exit(error < 0 || error > 255 ? EIO : error);
 }
@@ -134,19 +141,25 @@ static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
     return pid;
 }
 
-static enum aof_result begin(void) EXCLUDES(keyspace_lock)
+/* The increment that goes on behind the base, *fd; -1 where the log is off. 0 or an errno. */
+static int prepare(int *fd)
 {
-    int fd = -1, error = 0;
+    *fd = -1;
     aof_state.scheduled = false;
     rewrite.from_off = aof_state.stage == AOF_OFF;
     rewrite.sync_failures = aof_tail_facts().sync_failures;
     if (aof_tail_facts().files_waiting > AOF_TAIL_WAITING_MAX / 2) {
-        error = EBUSY; /* the disk has hung for a while */
-    } else if (!aof_read_manifest()) {
-        error = EINVAL;
-    } else {
-        error = rewrite.from_off ? aof_dir_create() : prepare_increment(&fd);
+        return EBUSY; /* the disk has hung for a while */
     }
+    if (!aof_read_manifest()) {
+        return EINVAL;
+    }
+    return rewrite.from_off ? aof_dir_create() : prepare_increment(fd);
+}
+
+static enum aof_result begin(void) EXCLUDES(keyspace_lock)
+{
+    int fd, error = prepare(&fd);
     if (error) {
         log_warning("Cannot begin to rewrite the AOF: %s", strerror(error));
         note_failure();
@@ -171,7 +184,8 @@ enum aof_result aof_rewrite(void)
     if (aof_state.child) {
         return AOF_RUNNING;
     }
-    if (save_has_child() || propagate_in_unit()) {
+    /* A base of half a data set would take the place of a whole one. */
+    if (save_has_child() || propagate_in_unit() || !load_is_complete()) {
         aof_state.scheduled = true;
         return AOF_SCHEDULED;
     }
@@ -181,8 +195,7 @@ enum aof_result aof_rewrite(void)
 void aof_begin_anew(void)
 {
     if (aof_state.stage != AOF_OFF) {
-        aof_state.anew_from = rewrite.count + 1;
-        aof_set_stage(aof_state.stage);
+        aof_halt();          /* it may have been turned on meanwhile */
         (void)aof_rewrite(); /* the cron job tries again */
     }
 }
@@ -235,39 +248,72 @@ static void succeed(struct aof_manifest *next)
         if (aof_tail_facts().sync_failures == rewrite.sync_failures) {
             aof_tail_trust();
         }
-        if (rewrite.count >= aof_state.anew_from) {
-            aof_state.anew_from = 0;
-        }
         aof_set_stage(AOF_ON);
     }
     log_notice("The AOF has been rewritten");
 }
 
+/* Puts the base under that name into its place; 0 or an errno. */
+static int finish(const char *temporary)
+{
+    struct aof_manifest next = {0};
+    aof_manifest_copy(&next, &aof_state.manifest);
+    int error = install(temporary, &next);
+    if (!error) {
+        succeed(&next);
+    }
+    aof_manifest_deinit(&next);
+    return error;
+}
+
 static void child_ended(int pid, int status)
 {
     char temporary[48];
-    struct aof_manifest next = {0};
     temporary_name(pid, temporary);
     int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
     rewrite.took_s = (clock_wall_ms() - rewrite.start_ms) / 1000;
     rewrite.last_end_ms = clock_wall_ms();
     rewrite.last_cow_bytes = child_report_read().cow_peak_bytes;
-    aof_manifest_copy(&next, &aof_state.manifest);
     if (!error) {
-        error = install(temporary, &next);
+        error = finish(temporary);
     }
     if (error) {
         log_warning("Rewriting the AOF failed: %s",
                     WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : strerror(error));
         note_failure();
-    } else {
-        succeed(&next);
     }
     unlink(temporary);
-    aof_manifest_deinit(&next);
     /* Only now: who sees in INFO that no rewrite runs may rely on what it has done. */
     aof_state.child = 0;
     aof_apply_sync();
+}
+
+bool aof_complete(void)
+{
+    char temporary[48];
+    int fd;
+    if (aof_state.stage != AOF_WAITING || !load_is_complete()) {
+        return true;
+    }
+    aof_kill_child();
+    log_notice("The AOF has no base of the data set yet: writing it");
+    temporary_name((int)getpid(), temporary);
+    int error = prepare(&fd);
+    if (!error) {
+        keyspace_lock_exclusive();
+        aof_log_into(fd, 0);
+        keyspace_unlock_exclusive();
+        error = write_temporary(temporary);
+    }
+    if (!error) {
+        error = finish(temporary);
+    }
+    if (error) {
+        log_warning("Cannot write the AOF's base: %s", strerror(error));
+        note_failure();
+    }
+    unlink(temporary);
+    return !error;
 }
 
 void aof_kill_child(void)
@@ -306,8 +352,7 @@ static bool has_grown(void)
 /* Nothing is durable until there is a new base. */
 static bool is_needed(void)
 {
-    return aof_state.stage == AOF_WAITING || aof_state.anew_from != 0 ||
-           aof_tail_facts().sync_error != 0;
+    return aof_state.stage == AOF_WAITING || aof_tail_facts().sync_error != 0;
 }
 
 static bool is_too_soon(int64_t wall_ms, bool needed)

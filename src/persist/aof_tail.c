@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +30,11 @@
 #define DELAYED_US ((uint64_t)2000 * 1000)
 /* Time between two tries after a fault. */
 #define RETRY_NS (100 * 1000 * 1000)
+/* How often the thread looks how fast the file grows, and what is fast. */
+#define GROWTH_LOOK_US ((uint64_t)50 * 1000)
+#define GROWTH_FAST_BYTES ((uint64_t)1024 * 1024)
+/* Most that the file system is asked to have ready. */
+#define AHEAD_MAX_BYTES ((uint64_t)64 * 1024 * 1024)
 /* aof_tail_flush gives up. */
 #define FLUSH_MAX_US ((uint64_t)60 * 1000 * 1000)
 
@@ -65,6 +71,10 @@ static struct {
 static struct {
     uint64_t synced_us; /* when the last sync began */
     pthread_t pthread;
+    /* Of the current file. */
+    uint64_t looked_us, looked_bytes; /* the last look at its growth */
+    uint64_t ahead_bytes;             /* up to there the file system has blocks for it */
+    bool no_ahead;                    /* the file system would not */
 } syncer;
 
 static struct lock orders_lock = LOCK_INIT(LOCK_RANK_AOF, "aof");
@@ -80,6 +90,7 @@ static struct {
     _Atomic uint64_t file_bytes, delayed, sure, sync_failures;
     _Atomic uint64_t clean_us; /* what was written before this moment is synced */
     _Atomic int write_error, sync_error;
+    _Atomic int64_t slow_us; /* aof_tail_slow */
     _Atomic bool open;
     _Atomic uint32_t flushes; /* wanted: sync at once */
 } shared = {.trusted = true};
@@ -135,9 +146,9 @@ void aof_tail_open(int fd_take, uint64_t size_bytes)
 
 /* ---- the far end: faults ---- */
 
-static void pause_ns(long ns)
+static void pause_ns(int64_t ns)
 {
-    const struct timespec time = {.tv_nsec = ns};
+    const struct timespec time = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
     nanosleep(&time, NULL);
 }
 
@@ -215,10 +226,19 @@ static void forget_blocks(struct block *last)
     }
 }
 
+void aof_tail_slow(int64_t us)
+{
+    atomic_store(&shared.slow_us, us);
+}
+
 /* Writes up to `end`, all of it or nothing. */
 static bool write_whole(uint64_t end) REQUIRES(far_lock);
 static bool write_whole(uint64_t end)
 {
+    int64_t slow_us = atomic_load_explicit(&shared.slow_us, memory_order_relaxed);
+    if (unlikely(slow_us > 0)) {
+        pause_ns(slow_us * 1000);
+    }
     struct block *block = far.block;
     size_t used = far.used;
     if (!write_until(end, &block, &used)) {
@@ -391,6 +411,47 @@ static void sync_if_due(void)
     }
 }
 
+/* ---- blocks ahead ---- */
+
+/* A file that grows fast gets its blocks from the file system before they are written, many at once
+ * and without the lock: a write has no transaction of the file system to wait for then. Its size
+ * stays. Where that is refused it goes on without. */
+static void keep_ahead(void)
+{
+    uint64_t now_us = clock_mono_us();
+    if (syncer.no_ahead || now_us - syncer.looked_us < GROWTH_LOOK_US) {
+        return;
+    }
+    lock_acquire(&far_lock);
+    int fd = far.fd;
+    uint64_t size = far.size_bytes;
+    lock_release(&far_lock);
+    uint64_t grown = size > syncer.looked_bytes ? size - syncer.looked_bytes : 0;
+    syncer.looked_us = now_us;
+    syncer.looked_bytes = size;
+    if (fd < 0 || grown < GROWTH_FAST_BYTES || syncer.ahead_bytes > size + 2 * grown) {
+        return;
+    }
+    uint64_t begin = syncer.ahead_bytes > size ? syncer.ahead_bytes : size;
+    uint64_t end = size + (4 * grown < AHEAD_MAX_BYTES ? 4 * grown : AHEAD_MAX_BYTES);
+    if (end > begin) {
+        int refused = fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)begin, (off_t)(end - begin));
+        syncer.no_ahead = refused != 0;
+        syncer.ahead_bytes = refused ? syncer.ahead_bytes : end;
+    }
+}
+
+/* The current file gets no more: blocks that it does not need are given back. */
+static void close_file(void) REQUIRES(far_lock);
+static void close_file(void)
+{
+    if (syncer.ahead_bytes > far.size_bytes && ftruncate(far.fd, (off_t)far.size_bytes) < 0) {
+        log_verbose("The AOF file keeps blocks behind its end: %s", strerror(errno));
+    }
+    close(far.fd);
+    far.fd = -1;
+}
+
 /* Goes over to the next file. */
 static void begin_file(const struct order *order) REQUIRES(far_lock);
 static void begin_file(const struct order *order)
@@ -403,8 +464,11 @@ static void begin_file(const struct order *order)
         } else {
             publish_sure(far.written);
         }
-        close(far.fd);
+        close_file();
     }
+    syncer.looked_bytes = order->size_bytes;
+    syncer.ahead_bytes = 0;
+    syncer.no_ahead = false;
     far.fd = order->fd;
     far.size_bytes = order->size_bytes;
     atomic_store(&shared.open, far.fd >= 0);
@@ -456,6 +520,7 @@ static void *run(void *arg)
         stopping = atomic_load(&shared.stopping);
         bool fine = write_all();
         sync_if_due();
+        keep_ahead();
         if (!stopping && !fine) {
             pause_ns(RETRY_NS);
         } else if (!stopping) {
@@ -492,8 +557,7 @@ void aof_tail_stop(void)
     pthread_join(syncer.pthread, NULL);
     lock_acquire(&far_lock);
     if (far.fd >= 0) {
-        close(far.fd);
-        far.fd = -1;
+        close_file();
     }
     forget_blocks(near.block);
     far.block = NULL;

@@ -54,6 +54,9 @@ void aof_tail_trust(void);
 void aof_tail_set_sync(enum aof_sync sync);
 void aof_tail_set_lenient(bool lenient);
 
+/* For tests: each write into a file takes so many microseconds more. Any thread. */
+void aof_tail_slow(int64_t us);
+
 struct aof_tail_facts {
     uint64_t file_bytes;    /* of the current file */
     uint64_t buffered;      /* appended and not written */

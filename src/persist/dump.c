@@ -108,6 +108,33 @@ static void restore_access(struct call *c, const struct restore_options *o, stru
     }
 }
 
+/* A job is another one's now, and peers are told no conditions. */
+static void restore_propagate(struct call *c, const struct keyref *ref, int64_t expiry_ms)
+    REQUIRES(keyspace_lock);
+static void restore_propagate(struct call *c, const struct keyref *ref, int64_t expiry_ms)
+{
+    bool expires = expiry_ms != ENTRY_NO_EXPIRY, is_job = entry_type(ref->entry) == VALUE_CRON;
+    char text[PROPAGATE_NUMBER_BYTES];
+    struct buf payload = {0};
+    if (is_job) {
+        payload_write(&payload, ref->entry);
+    }
+    const struct slice words[] = {SLICE("RESTORE"),
+                                  ref->key.name,
+                                  propagate_number(expires ? expiry_ms : 0, text),
+                                  is_job ? buf_slice(&payload) : c->argv[3],
+                                  SLICE("REPLACE"),
+                                  SLICE("ABSTTL")};
+    const int count = sizeof(words) / sizeof(words[0]);
+    if (propagate_peers) {
+        propagate_tell_peers(c, count, words);
+    }
+    if (expires || is_job) {
+        propagate_instead(c, count, words);
+    }
+    buf_deinit(&payload);
+}
+
 /* Puts the entry there; one whose time has come already just removes what was there. */
 static void restore_put(struct call *c, struct keyref *ref, const struct restore_options *o,
                         struct entry *e_take, int64_t expiry_ms) REQUIRES(keyspace_lock);
@@ -130,17 +157,8 @@ static void restore_put(struct call *c, struct keyref *ref, const struct restore
     }
     db_put(ref, e_take);
     restore_access(c, o, ref->entry);
-    bool expires = expiry_ms != ENTRY_NO_EXPIRY, is_job = entry_type(e_take) == VALUE_CRON;
-    if (unlikely(propagate_on) && (expires || is_job)) {
-        char text[PROPAGATE_NUMBER_BYTES];
-        struct buf payload = {0};
-        if (is_job) {
-            payload_write(&payload, e_take);
-        }
-        PROPAGATE(c, SLICE("RESTORE"), ref->key.name,
-                  propagate_number(expires ? expiry_ms : 0, text),
-                  is_job ? buf_slice(&payload) : c->argv[3], SLICE("REPLACE"), SLICE("ABSTTL"));
-        buf_deinit(&payload);
+    if (unlikely(propagate_on)) {
+        restore_propagate(c, ref, expiry_ms);
     }
     call_changed(c, ref, EVENT_GENERIC, "restore");
 }

@@ -34,6 +34,7 @@ enum load_state { STATE_NOTHING, STATE_LOADING, STATE_DONE, STATE_BROKEN };
 static struct {
     _Atomic enum load_state state;
     _Atomic bool stop;
+    _Atomic bool is_serving; /* loads aside, beside a data set that is served */
     _Atomic uint64_t total_bytes, done_bytes, used_bytes, keys, expired;
     _Atomic int64_t start_ms;
     const struct load_source *source;
@@ -204,8 +205,13 @@ void load_stop(void)
 
 /* ---- again ---- */
 
-enum load_result load_again(const struct load_source *source, const struct load_listener *listener)
+enum load_result load_again(const struct load_source *source, enum load_again how,
+                            const struct load_listener *listener)
 {
+    enum load_state before = load.state;
+    enum gate gate = how == LOAD_ASIDE_SERVING ? GATE_LOADING_ASIDE : GATE_LOADING;
+    assert(before != STATE_LOADING && !load.is_serving);
+    assert(how != LOAD_ASIDE_SERVING || before == STATE_DONE);
     load.source = source;
     load.listener = listener;
     load.start_ms = clock_wall_ms();
@@ -213,13 +219,15 @@ enum load_result load_again(const struct load_source *source, const struct load_
     load.total_bytes = source->bytes();
     load.done_bytes = load.keys = load.expired = 0;
     load.used_bytes = mem_used_bytes();
-    load.state = STATE_LOADING;
-    gate_set(GATE_LOADING, true);
+    load.is_serving = how == LOAD_ASIDE_SERVING;
+    load.state = load.is_serving ? before : STATE_LOADING;
+    gate_set(gate, true);
     is_behind = true;
     enum load_result result = source->load();
     is_behind = false;
-    load.state = result == LOAD_FINE ? STATE_DONE : STATE_BROKEN;
-    gate_set(GATE_LOADING, false);
+    load.state = result == LOAD_FINE ? STATE_DONE : how == LOAD_OVER ? STATE_BROKEN : before;
+    load.is_serving = false;
+    gate_set(gate, false);
     return result;
 }
 
@@ -233,7 +241,8 @@ void load_accept(void)
 
 void load_write_info(struct buf *out)
 {
-    buf_printf(out, "loading:%d\r\nasync_loading:0\r\n", load.state == STATE_LOADING);
+    buf_printf(out, "loading:%d\r\nasync_loading:%d\r\n", load.state == STATE_LOADING,
+               load.is_serving);
 }
 
 void load_write_info_progress(struct buf *out)
@@ -241,7 +250,7 @@ void load_write_info_progress(struct buf *out)
     buf_printf(
         out, "rdb_last_load_keys_expired:%" PRIu64 "\r\nrdb_last_load_keys_loaded:%" PRIu64 "\r\n",
         (uint64_t)load.expired, (uint64_t)load.keys);
-    if (load.state != STATE_LOADING) {
+    if (load.state != STATE_LOADING && !load.is_serving) {
         return;
     }
     uint64_t total = load.total_bytes, done = load.done_bytes;

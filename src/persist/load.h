@@ -53,11 +53,19 @@ enum load_begun load_begin(const struct load_listener *listener) MUST_CHECK;
 void load_stop(void);
 /* False while loading, and for ever after a fault: what is in memory must not be saved. */
 bool load_is_complete(void);
-/* Loads once more, on the calling thread, while the server serves: as behind its back at the start,
- * with -LOADING for most commands. The caller holds the GIL in shared mode; the source empties the
- * databases first, and again when it fails, which leaves nothing complete (load_is_complete). Not
- * while loading. */
-enum load_result load_again(const struct load_source *source,
+/* Loads once more, on the calling thread, while the server serves. The caller holds the GIL in
+ * shared mode. Not while loading. */
+enum load_again {
+    /* With -LOADING for most commands. The source empties the databases first, and again when it
+     * fails, which leaves nothing complete (load_is_complete). */
+    LOAD_OVER,
+    /* The same, but the source loads aside, and the databases stay as they are until it ends well:
+     * a failure changes nothing. */
+    LOAD_ASIDE,
+    /* The same while what is there is complete and goes on being served: most commands run. */
+    LOAD_ASIDE_SERVING,
+};
+enum load_result load_again(const struct load_source *source, enum load_again how,
                             const struct load_listener *listener) MUST_CHECK;
 /* After such a failure: what is there, nothing, is what is wanted. World. */
 void load_accept(void);

@@ -7,6 +7,8 @@
 
 #define FOOTER_BYTES 10
 
+bool payload_trusts_checksums;
+
 void payload_write(struct buf *out, const struct entry *e)
 {
     struct rdb_writer w;
@@ -47,7 +49,9 @@ enum payload_read payload_read(struct slice payload, struct slice key, struct en
     for (int i = 9; i >= 2; i--) {
         said = said << 8 | footer[i];
     }
-    if (version > RDB_VERSION_READ || said != crc64(0, payload.ptr, payload.len - sizeof(said))) {
+    bool right =
+        payload_trusts_checksums || said == crc64(0, payload.ptr, payload.len - sizeof(said));
+    if (version > RDB_VERSION_READ || !right) {
         return PAYLOAD_FOREIGN;
     }
     return payload_read_value(bytes, key, e);

@@ -11,6 +11,10 @@ enum payload_read {
     PAYLOAD_DAMAGED, /* nothing that a value of ours could be */
 };
 
+/* Checksums, of RDB files as well, are taken for right (DEBUG SET-SKIP-CHECKSUM-VALIDATION). World
+ * state. */
+extern bool payload_trusts_checksums;
+
 /* Appends the payload of a value. The keyspace lock is held, or the entry is in no database. */
 void payload_write(struct buf *out, const struct entry *e);
 /* Makes a new entry without expiry under `key` of a payload, of which nothing is believed. *e is

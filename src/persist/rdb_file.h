@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "keyspace/lock.h"
+#include "persist/rdb_reader.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,21 +29,30 @@ void rdb_file_remove_rest(int pid);
 
 struct rdb_file_loaded {
     uint64_t keys, expired, empty; /* loaded; left out */
-    uint64_t bytes;                /* read: behind the end mark others may follow (an AOF) */
-    int stream_db;                 /* that the stream behind the file is for (repl-stream-db) */
-    bool stopped;                  /* it failed because load_step (load.h) wanted the end */
-    char error[256];               /* why it failed */
+    uint64_t bytes;  /* read, a feed's mark among them: others may follow (an AOF, a stream) */
+    int stream_db;   /* that the stream behind the file is for (repl-stream-db) */
+    bool stopped;    /* it failed because load_step (load.h) wanted the end */
+    char error[256]; /* why it failed */
 };
 enum rdb_file_load { RDB_FILE_FINE, RDB_FILE_MISSING, RDB_FILE_BAD };
 /* Adds what file `name` holds to the databases, which have none of its keys, in short holds of the
- * lock; tells load.h how far it is. Expiry is judged by `now_ms`, unless expire_frozen
- * (keyspace/expire.h). A fault leaves what was loaded before it. The GIL is held. */
-enum rdb_file_load rdb_file_load(const char *name, int64_t now_ms, struct rdb_file_loaded *loaded)
+ * lock; tells load.h how far it is. What was due by `due_ms` is left out, unless expire_frozen
+ * (keyspace/expire.h); access clocks go by the time of the loading. A fault leaves what was loaded
+ * before it. The GIL is held. */
+enum rdb_file_load rdb_file_load(const char *name, int64_t due_ms, struct rdb_file_loaded *loaded)
     EXCLUDES(keyspace_lock);
 /* The same with a file that goes on behind the RDB part, at loaded->bytes: an AOF with a preamble.
  */
-enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t now_ms,
+enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t due_ms,
                                           struct rdb_file_loaded *loaded) EXCLUDES(keyspace_lock);
+/* The same with a data set that comes over a connection, and with its end mark, which follows then
+ * (empty: the feed says how long it is, and has nothing else). `aside`: into the data set aside
+ * (keyspace/db.h, engine/function_store.h), which is open, instead of the databases. */
+enum rdb_file_load rdb_file_load_feed(const struct rdb_feed *feed, struct slice mark, bool aside,
+                                      int64_t due_ms, struct rdb_file_loaded *loaded)
+    EXCLUDES(keyspace_lock);
+/* A key or library that is there gives way to the file's, which is a fault otherwise. World. */
+extern bool rdb_file_merge;
 /* rdbcompression, rdbchecksum, rdb-save-incremental-fsync. World. */
 extern bool rdb_file_compress, rdb_file_checksum, rdb_file_sync_often;
 /* rdb-key-save-delay, for tests: a child waits so many microseconds after each key; -N: one after

@@ -1,17 +1,21 @@
 /* See rdb_file.h: reading. */
 #include "persist/rdb_file.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "engine/function_store.h"
 #include "keyspace/access.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
+#include "persist/dots.h"
 #include "persist/load.h"
 #include "persist/notes.h"
+#include "persist/payload.h"
 #include "persist/rdb_walk.h"
 #include "value/member_ttl.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,6 +29,9 @@
 /* A file of so many bytes cannot hold more keys than a third of that: type, empty key, empty value.
  */
 #define KEY_MIN_BYTES 3
+/* Of a feed, whose length nobody vouches for, tables are sized ahead for so many keys at most. */
+#define FEED_KEYS_AHEAD (UINT64_C(1) << 20)
+#define FEED_MARK_MAX 64
 
 /* A key on its way into its database. */
 struct loaded_key {
@@ -36,13 +43,37 @@ struct loaded_key {
 struct file_loader {
     struct rdb_walk walk;
     struct rdb_file_loaded *loaded;
-    int64_t now_ms;
+    int64_t due_ms; /* keys whose time was before are left out */
+    int64_t now_ms; /* of access clocks */
     struct db *db;
-    bool has_notes; /* replicas may go on from these data: nothing goes without being told */
+    bool aside;     /* into the data set aside */
+    bool has_notes; /* others go on from these data: nothing goes without being told */
+    bool has_stamp; /* of the key that comes */
+    char stamp[ENTRY_STAMP_BYTES];
     int count;
     struct loaded_key batch[BATCH_KEYS];
     char library_error[200]; /* what w.r.error points to, of a library */
 };
+
+bool rdb_file_merge;
+
+/* Puts a key into its database; false when there is such a key, which may not give way. */
+static bool put_key(const struct file_loader *l, const struct loaded_key *k) REQUIRES(keyspace_lock)
+{
+    if (db_add_loaded(k->db, k->hash, k->e)) {
+        return true;
+    }
+    if (!rdb_file_merge || l->aside) {
+        return false;
+    }
+    struct key key = key_of(entry_key(k->e));
+    struct keyref ref;
+    db_open(&ref, k->db, &key, l->now_ms);
+    if (ref.entry) {
+        db_delete(&ref, false);
+    }
+    return db_add_loaded(k->db, k->hash, k->e);
+}
 
 /* Puts the batch into the databases. False when a key is there already: its entry and those behind
  * it stay in the batch. */
@@ -50,7 +81,7 @@ static bool put_batch(struct file_loader *l)
 {
     int i = 0;
     keyspace_lock_exclusive();
-    while (i < l->count && db_add_loaded(l->batch[i].db, l->batch[i].hash, l->batch[i].e)) {
+    while (i < l->count && put_key(l, &l->batch[i])) {
         i++;
     }
     keyspace_unlock_exclusive();
@@ -71,10 +102,13 @@ static struct entry *complete_entry(struct file_loader *l, struct rdb_walk_key *
     struct entry *e = key->e;
     key->e = NULL;
     if (!expire_frozen && !l->has_notes &&
-        (key->expiry_ms <= l->now_ms || (member_ttl_any(e) && member_ttl_all_due(e, l->now_ms)))) {
+        (key->expiry_ms <= l->due_ms || (member_ttl_any(e) && member_ttl_all_due(e, l->due_ms)))) {
         l->loaded->expired++;
         entry_destroy(&e);
         return NULL;
+    }
+    if (l->has_stamp) {
+        e = entry_with_stamp(e, l->stamp);
     }
     if (key->expiry_ms != ENTRY_NO_EXPIRY) {
         e = entry_with_expiry(e, key->expiry_ms);
@@ -92,10 +126,12 @@ static bool take_key(struct rdb_walk *w, struct rdb_walk_key *key)
 {
     struct file_loader *l = w->context;
     if (!key->e) {
+        l->has_stamp = false;
         l->loaded->empty++;
         return true;
     }
     struct entry *e = complete_entry(l, key);
+    l->has_stamp = false;
     load_key_done();
     if (!e) {
         return true;
@@ -110,9 +146,13 @@ static bool take_library(struct rdb_walk *w, struct slice source)
 {
     struct file_loader *l = w->context;
     struct buf error = {0};
+    if (l->aside) {
+        function_store_note_aside(source);
+        return true;
+    }
     buf_append_cstr(&error, "a library that cannot be loaded: ");
     keyspace_lock_exclusive();
-    bool loaded = function_store_load(source, &error);
+    bool loaded = function_store_load(source, rdb_file_merge, &error);
     keyspace_unlock_exclusive();
     if (!loaded) {
         snprintf(l->library_error, sizeof(l->library_error), "%s", buf_cstr(&error));
@@ -128,7 +168,7 @@ static bool take_select(struct rdb_walk *w, uint64_t index)
     if (index >= (uint64_t)db_count()) {
         return rdb_fail(&w->r, "a database that `databases` does not allow");
     }
-    l->db = db_at((int)index);
+    l->db = l->aside ? db_aside((int)index) : db_at((int)index);
     return true;
 }
 
@@ -138,6 +178,9 @@ static bool take_resize(struct rdb_walk *w, uint64_t keys, uint64_t expires)
     struct file_loader *l = w->context;
     uint64_t most = rdb_left(&w->r) / KEY_MIN_BYTES;
     (void)expires;
+    if (w->r.feed && most > FEED_KEYS_AHEAD) {
+        most = FEED_KEYS_AHEAD;
+    }
     db_reserve(l->db, keys < most ? keys : most);
     return true;
 }
@@ -150,11 +193,24 @@ static bool take_aux(struct rdb_walk *w, struct slice name, struct slice value)
         db < db_count()) {
         l->loaded->stream_db = (int)db;
     }
-    l->has_notes |= notes_take(name, value);
+    bool known;
+    const char *error = dots_take(name, value, &known);
+    if (error) {
+        return rdb_fail(&w->r, error);
+    }
+    l->has_notes |= known || notes_take(name, value);
     return true;
 }
 
+static bool take_dot(struct rdb_walk *w, struct slice value)
+{
+    struct file_loader *l = w->context;
+    const char *error = dots_take_dot(l->db, value, l->stamp, &l->has_stamp);
+    return !error || rdb_fail(&w->r, error);
+}
+
 static const struct rdb_walk_visitor visitor = {.aux = take_aux,
+                                                .dot = take_dot,
                                                 .key = take_key,
                                                 .library = take_library,
                                                 .select = take_select,
@@ -176,29 +232,42 @@ static void drop_batch(struct file_loader *l)
     }
 }
 
-static bool load_open_file(int fd, uint64_t size, bool alone, int64_t now_ms,
-                           struct rdb_file_loaded *loaded)
+/* What stands behind the RDB part of a feed is the mark, or nothing. */
+static bool ends_as_told(struct rdb_reader *r, struct slice mark)
 {
-    struct file_loader l = {.loaded = loaded, .now_ms = now_ms, .db = db_at(0)};
+    char bytes[FEED_MARK_MAX];
+    assert(mark.len <= sizeof(bytes));
+    if (mark.len == 0) {
+        return rdb_left(r) == 0 || rdb_fail(r, "more than the data set");
+    }
+    return rdb_read(r, bytes, mark.len) && (memcmp(bytes, mark.ptr, mark.len) == 0 ||
+                                            rdb_fail(r, "the data set does not end with its mark"));
+}
+
+/* Reads what l->walk was prepared for. */
+static bool run(struct file_loader *l, bool alone, struct slice mark)
+{
+    struct rdb_file_loaded *loaded = l->loaded;
+    struct rdb_reader *r = &l->walk.r;
     notes_outdate();
-    rdb_walk_init(&l.walk, &visitor, &l, fd, size);
-    l.walk.alone = alone;
-    l.walk.checksum = rdb_file_checksum;
-    l.walk.r.step = step;
-    l.walk.r.step_context = &l;
-    bool ok = rdb_walk_run(&l.walk) && put_batch(&l);
-    loaded->bytes = rdb_offset(&l.walk.r);
+    l->now_ms = clock_wall_ms();
+    l->walk.alone = alone;
+    l->walk.checksum = rdb_file_checksum && !payload_trusts_checksums;
+    r->step = step;
+    r->step_context = l;
+    bool ok = rdb_walk_run(&l->walk) && (!r->feed || ends_as_told(r, mark)) && put_batch(l);
+    loaded->bytes = rdb_offset(r);
     load_note_keys(loaded->keys, loaded->expired);
     if (!ok) {
-        snprintf(loaded->error, sizeof(loaded->error), "%s, at offset %" PRIu64, l.walk.r.error,
-                 l.walk.r.error_offset);
+        snprintf(loaded->error, sizeof(loaded->error), "%s, at offset %" PRIu64, r->error,
+                 r->error_offset);
     }
-    drop_batch(&l);
-    rdb_walk_deinit(&l.walk);
+    drop_batch(l);
+    rdb_walk_deinit(&l->walk);
     return ok;
 }
 
-static enum rdb_file_load load_file(const char *name, bool alone, int64_t now_ms,
+static enum rdb_file_load load_file(const char *name, bool alone, int64_t due_ms,
                                     struct rdb_file_loaded *loaded)
 {
     struct stat about;
@@ -214,18 +283,30 @@ static enum rdb_file_load load_file(const char *name, bool alone, int64_t now_ms
         }
         return RDB_FILE_BAD;
     }
-    bool ok = load_open_file(fd, (uint64_t)about.st_size, alone, now_ms, loaded);
+    struct file_loader l = {.loaded = loaded, .due_ms = due_ms, .db = db_at(0)};
+    rdb_walk_init(&l.walk, &visitor, &l, fd, (uint64_t)about.st_size);
+    bool ok = run(&l, alone, slice_of(NULL, 0));
     close(fd);
     return ok ? RDB_FILE_FINE : RDB_FILE_BAD;
 }
 
-enum rdb_file_load rdb_file_load(const char *name, int64_t now_ms, struct rdb_file_loaded *loaded)
+enum rdb_file_load rdb_file_load(const char *name, int64_t due_ms, struct rdb_file_loaded *loaded)
 {
-    return load_file(name, true, now_ms, loaded);
+    return load_file(name, true, due_ms, loaded);
 }
 
-enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t now_ms,
+enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t due_ms,
                                           struct rdb_file_loaded *loaded)
 {
-    return load_file(name, false, now_ms, loaded);
+    return load_file(name, false, due_ms, loaded);
+}
+
+enum rdb_file_load rdb_file_load_feed(const struct rdb_feed *feed, struct slice mark, bool aside,
+                                      int64_t due_ms, struct rdb_file_loaded *loaded)
+{
+    *loaded = (struct rdb_file_loaded){0};
+    struct file_loader l = {
+        .loaded = loaded, .due_ms = due_ms, .aside = aside, .db = aside ? db_aside(0) : db_at(0)};
+    rdb_walk_init_feed(&l.walk, &visitor, &l, feed);
+    return run(&l, mark.len == 0, mark) ? RDB_FILE_FINE : RDB_FILE_BAD;
 }

@@ -1,6 +1,7 @@
 /* See rdb_file.h: writing. */
 #include "persist/rdb_file.h"
 
+#include "base/file.h"
 #include "base/version.h"
 #include "engine/fork_child.h"
 #include "engine/function_store.h"
@@ -8,6 +9,7 @@
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
 #include "persist/child_report.h"
+#include "persist/dots.h"
 #include "persist/notes.h"
 #include "persist/rdb_format.h"
 #include "persist/rdb_value.h"
@@ -30,6 +32,8 @@ struct saver {
     int64_t now_ms;
     uint64_t keys;  /* since the last report */
     bool has_notes; /* the file says which history the data are */
+    bool has_dots;  /* it is an active replica's */
+    const struct db *db;
 };
 
 static void write_aux(struct rdb_writer *w, const char *name, const char *value)
@@ -46,6 +50,22 @@ static void put_note(const char *name, struct slice value, void *context)
     rdb_write_string(&s->w, slice_cstr(name));
     rdb_write_string(&s->w, value);
     s->has_notes = true;
+}
+
+static void put_field(const char *name, struct slice value, void *context)
+{
+    put_note(name, value, context);
+    ((struct saver *)context)->has_dots = true;
+}
+
+static void save_dot(struct saver *s, const struct entry *e) NO_THREAD_SAFETY_ANALYSIS
+{
+    char dot[DOTS_BYTES];
+    if (dots_of(s->db, e, dot)) {
+        rdb_write_byte(&s->w, RDB_OP_AUX);
+        rdb_write_string(&s->w, SLICE("active-dot"));
+        rdb_write_string(&s->w, slice_of(dot, sizeof(dot)));
+    }
 }
 
 /* How long it was not used, or how often: what eviction goes by, where it goes by that. */
@@ -78,6 +98,9 @@ static void save_entry(struct entry *e, void *context)
         return;
     }
     s->keys++;
+    if (unlikely(s->has_dots)) {
+        save_dot(s, e);
+    }
     save_access(s, e);
     if (expiry_ms != ENTRY_NO_EXPIRY) {
         rdb_write_byte(&s->w, RDB_OP_EXPIRE_MS);
@@ -103,6 +126,7 @@ static void save_db(struct saver *s, struct db *db)
     rdb_write_byte(&s->w, RDB_OP_RESIZE);
     rdb_write_len(&s->w, db_size(db));
     rdb_write_len(&s->w, db_expires(db));
+    s->db = db;
     do {
         cursor = db_scan(db, cursor, SCAN_KEYS, s->now_ms, save_entry, s);
         child_report_keys(s->keys);
@@ -123,6 +147,7 @@ static void save_head(struct saver *s, bool aof_base, int stream_db)
     write_aux(&s->w, "aof-base", aof_base ? "1" : "0");
     if (stream_db < 0) {
         notes_tell(put_note, s);
+        dots_tell(put_field, s);
     } else {
         snprintf(text, sizeof(text), "%d", stream_db);
         write_aux(&s->w, "repl-stream-db", text);
@@ -172,19 +197,6 @@ void rdb_file_remove_rest(int pid)
     unlink(name);
 }
 
-/* What was renamed stays renamed. */
-static int sync_directory(void)
-{
-    int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) {
-        return errno;
-    }
-    int error = fsync(fd) < 0 ? errno : 0;
-    close(fd);
-    /* Some file systems have nothing to sync there. */
-    return error == EINVAL ? 0 : error;
-}
-
 int rdb_file_write(int fd, int64_t now_ms, int stream_db)
 {
     return save_all(fd, now_ms, false, stream_db);
@@ -218,5 +230,5 @@ int rdb_file_save(const char *name, int64_t now_ms)
         unlink(temporary);
         return error;
     }
-    return sync_directory();
+    return file_sync_directory(".");
 }

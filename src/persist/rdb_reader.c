@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define WINDOW_BYTES ((size_t)256 * 1024)
+/* Room for a string of a feed before any of it has come. */
+#define FEED_ROOM_BYTES ((size_t)1024 * 1024)
 
 void rdb_reader_init(struct rdb_reader *r, struct slice bytes)
 {
@@ -25,6 +27,18 @@ void rdb_reader_init_file(struct rdb_reader *r, int fd, uint64_t size)
     unsigned char *window = mem_alloc(WINDOW_BYTES);
     *r = (struct rdb_reader){
         .at = window, .end = window, .summed = window, .window = window, .behind = size, .fd = fd};
+}
+
+void rdb_reader_init_feed(struct rdb_reader *r, const struct rdb_feed *feed)
+{
+    static const unsigned char nothing;
+    uint64_t length = feed->length < RDB_FEED_OPEN ? feed->length : RDB_FEED_OPEN;
+    *r = (struct rdb_reader){.at = &nothing,
+                             .end = &nothing,
+                             .summed = &nothing,
+                             .feed = feed,
+                             .behind = length,
+                             .fd = -1};
 }
 
 void rdb_reader_deinit(struct rdb_reader *r)
@@ -64,13 +78,31 @@ uint64_t rdb_checksum(struct rdb_reader *r)
     return r->crc;
 }
 
+static bool refill_from_feed(struct rdb_reader *r)
+{
+    struct slice bytes;
+    const char *error = r->feed->next(r->feed->context, r->behind, &bytes);
+    if (error) {
+        return rdb_fail(r, error);
+    }
+    assert(bytes.len > 0 && bytes.len <= r->behind);
+    r->at = r->summed = (const unsigned char *)bytes.ptr;
+    r->end = r->at + bytes.len;
+    r->behind -= bytes.len;
+    r->offset += bytes.len;
+    return true;
+}
+
 /* Brings the file's next bytes to hand; there are none at hand, and some behind. */
 static bool refill(struct rdb_reader *r)
 {
-    assert(r->at == r->end && r->behind > 0 && r->window);
+    assert(r->at == r->end && r->behind > 0 && (r->window || r->feed));
     sum(r);
     if (r->step && !r->step(r->step_context, r->offset)) {
         return rdb_fail(r, "reading was called off");
+    }
+    if (r->feed) {
+        return refill_from_feed(r);
     }
     size_t want = r->behind < WINDOW_BYTES ? (size_t)r->behind : WINDOW_BYTES;
     ssize_t got;
@@ -213,11 +245,10 @@ bool rdb_read_count(struct rdb_reader *r, size_t each, uint64_t *count)
     return *count <= rdb_left(r) / each || rdb_fail(r, "a count of more than can follow");
 }
 
-/* Room for this many bytes in an empty buffer, and memory even for none: callers do arithmetic with
- * its address. */
+/* Room for this many bytes in a buffer, and memory even for none: callers do arithmetic with its
+ * address. */
 static bool make_room(struct rdb_reader *r, struct buf *out, size_t bytes)
 {
-    buf_clear(out);
     if (bytes >= out->capacity) {
         char *data = mem_try_realloc(out->data, bytes + 1);
         if (!data) {
@@ -231,13 +262,22 @@ static bool make_room(struct rdb_reader *r, struct buf *out, size_t bytes)
 
 static bool read_plain(struct rdb_reader *r, uint64_t len, struct buf *out)
 {
+    size_t whole = (size_t)len, done = 0;
+    buf_clear(out);
     if (len > rdb_left(r)) {
         return rdb_fail(r, "a string longer than what is left");
     }
-    if (!make_room(r, out, (size_t)len) || !rdb_read(r, out->data, (size_t)len)) {
-        return false;
-    }
-    out->len = (size_t)len;
+    do {
+        size_t more = whole - done, believed = done > FEED_ROOM_BYTES ? done : FEED_ROOM_BYTES;
+        if (r->feed && more > believed) {
+            more = believed;
+        }
+        if (!make_room(r, out, done + more) || !rdb_read(r, out->data + done, more)) {
+            return false;
+        }
+        done += more;
+    } while (done < whole);
+    out->len = whole;
     return true;
 }
 
@@ -294,6 +334,7 @@ static bool read_compressed(struct rdb_reader *r, struct buf *out)
                lzf_expanded_bytes((unsigned char *)packed.data, packed.len) != len)) {
         ok = rdb_fail(r, "a compressed string that is damaged");
     }
+    buf_clear(out);
     ok = ok && make_room(r, out, (size_t)len);
     if (ok && (len == 0 || lzf_decompress(packed.data, (unsigned)packed_len, out->data,
                                           (unsigned)len) != len)) {

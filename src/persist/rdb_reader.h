@@ -1,6 +1,7 @@
-/* Reading RDB bytes, from memory or a file. Every length is compared with the bytes that are left
- * before it is believed. The first fault is kept with its offset, and every verb fails from then
- * on. State: that of its owner. */
+/* Reading RDB bytes, from memory, a file, or as they come (a feed). Every length is compared with
+ * the bytes that are left before it is believed; of a feed nobody knows how many really come, so
+ * memory for what is read grows with what has come. The first fault is kept with its offset, and
+ * every verb fails from then on. State: that of its owner. */
 #ifndef PERSIST_RDB_READER_H
 #define PERSIST_RDB_READER_H
 
@@ -10,18 +11,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Bytes that come one after the other: from a connection. */
+struct rdb_feed {
+    /* The next ones, 1 to `most`, valid until the next call; NULL then, else why there are none (a
+     * text that lives forever). May wait: what is being built holds no lock. */
+    const char *(*next)(void *context, uint64_t most, struct slice *bytes);
+    void *context;
+    uint64_t length; /* how many come, as the other side says; RDB_FEED_OPEN: it does not say */
+};
+/* More than there can be, and far from the end of the numbers. */
+#define RDB_FEED_OPEN (UINT64_C(1) << 62)
+
 struct rdb_reader {
     const unsigned char *at, *end; /* bytes at hand */
     const unsigned char *summed;   /* up to where crc has come */
-    unsigned char *window;         /* a file's; NULL for memory */
-    uint64_t behind;               /* bytes of the file behind those at hand */
+    unsigned char *window;         /* a file's; NULL otherwise */
+    const struct rdb_feed *feed;   /* NULL: none */
+    uint64_t behind;               /* bytes of the file or feed behind those at hand */
     uint64_t offset;               /* of `end` in the source */
     uint64_t crc;                  /* of what was read before `summed` */
     const char *error;             /* the first fault, NULL without one */
     uint64_t error_offset;         /* where it was found */
     int fd;
-    /* Called between two windows of a file, when set: where the next one starts. False ends the
-     * reading. What is being built then must not hold a lock. */
+    /* Called between two windows of a file, or pieces of a feed, when set: where the next one
+     * starts. False ends the reading. What is being built then must not hold a lock. */
     bool (*step)(void *context, uint64_t offset);
     void *step_context;
 };
@@ -31,6 +44,8 @@ void rdb_reader_init(struct rdb_reader *r, struct slice bytes);
 /* Reads an open file of `size` bytes from its current position, its start. The file stays the
  * caller's. */
 void rdb_reader_init_file(struct rdb_reader *r, int fd, uint64_t size);
+/* Reads a feed, which outlives the reader. */
+void rdb_reader_init_feed(struct rdb_reader *r, const struct rdb_feed *feed);
 void rdb_reader_deinit(struct rdb_reader *r);
 /* Notes a fault (a text that lives forever), unless there is one already; false. */
 bool rdb_fail(struct rdb_reader *r, const char *error);

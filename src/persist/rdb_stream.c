@@ -183,20 +183,23 @@ static bool load_facts(struct loader *l)
            rdb_fail(l->r, "a stream's facts that contradict its entries");
 }
 
-static bool load_orphans(struct rdb_reader *r, struct orphan *orphans, uint64_t count)
+/* Appends them. */
+static bool load_orphans(struct rdb_reader *r, struct buf *orphans, uint64_t count)
 {
+    struct stream_id last = STREAM_ID_MIN;
     for (uint64_t i = 0; i < count; i++) {
+        struct orphan o = {0};
         uint64_t deliveries;
-        if (!read_raw_id(r, &orphans[i].id) || !read_time(r, &orphans[i].delivered_ms) ||
+        if (!read_raw_id(r, &o.id) || !read_time(r, &o.delivered_ms) ||
             !rdb_read_len(r, &deliveries)) {
             return false;
         }
-        if (deliveries > INT64_MAX ||
-            (i > 0 && stream_id_compare(orphans[i - 1].id, orphans[i].id) >= 0)) {
+        if (deliveries > INT64_MAX || (i > 0 && stream_id_compare(last, o.id) >= 0)) {
             return rdb_fail(r, "a stream's pending entries out of order");
         }
-        orphans[i].deliveries = (int64_t)deliveries;
-        orphans[i].taken = false;
+        o.deliveries = (int64_t)deliveries;
+        last = o.id;
+        buf_append(orphans, (const char *)&o, sizeof(o));
     }
     return true;
 }
@@ -288,12 +291,10 @@ static bool load_group(struct loader *l)
     if (!g) {
         return rdb_fail(l->r, "a stream's group that is there twice");
     }
-    struct orphan *orphans = mem_try_alloc((size_t)(pending + 1) * sizeof(*orphans));
-    if (!orphans) {
-        return rdb_fail(l->r, "too little memory for a stream's pending entries");
-    }
-    bool ok = load_orphans(l->r, orphans, pending) && load_consumers(l, g, orphans, pending);
-    mem_free(orphans);
+    struct buf orphans = {0};
+    bool ok = load_orphans(l->r, &orphans, pending) &&
+              load_consumers(l, g, (struct orphan *)(void *)orphans.data, pending);
+    buf_deinit(&orphans);
     return ok;
 }
 

@@ -12,8 +12,7 @@
 /* Files of this version and later end with a checksum. */
 #define CHECKSUM_VERSION 5
 
-void rdb_walk_init(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, void *context,
-                   int fd, uint64_t size)
+static void init(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, void *context)
 {
     *w = (struct rdb_walk){.visitor = visitor,
                            .context = context,
@@ -21,8 +20,21 @@ void rdb_walk_init(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, v
                            .expiry_ms = ENTRY_NO_EXPIRY,
                            .idle_s = -1,
                            .frequency = -1};
-    rdb_reader_init_file(&w->r, fd, size);
     rdb_build_begin(&w->due, VALUE_SET, SLICE(""), 0);
+}
+
+void rdb_walk_init(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, void *context,
+                   int fd, uint64_t size)
+{
+    init(w, visitor, context);
+    rdb_reader_init_file(&w->r, fd, size);
+}
+
+void rdb_walk_init_feed(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, void *context,
+                        const struct rdb_feed *feed)
+{
+    init(w, visitor, context);
+    rdb_reader_init_feed(&w->r, feed);
 }
 
 void rdb_walk_deinit(struct rdb_walk *w)
@@ -101,6 +113,8 @@ static bool walk_aux(struct rdb_walk *w)
              !rdb_build_add_deadline(&w->due, buf_slice(&w->member), at_ms))) {
             ok = rdb_fail(&w->r, "a deadline of a member that is damaged");
         }
+    } else if (ok && slice_equal(name, SLICE("active-dot"))) {
+        ok = show_waiting(w) && (!w->visitor->dot || w->visitor->dot(w, value));
     } else if (ok && w->visitor->aux) {
         ok = w->visitor->aux(w, name, value);
     }

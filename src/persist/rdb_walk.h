@@ -30,6 +30,8 @@ struct rdb_walk_visitor {
     /* Takes key->e. The name of a key without entry is in w->key. */
     bool (*key)(struct rdb_walk *w, struct rdb_walk_key *key_take);
     bool (*aux)(struct rdb_walk *w, struct slice name, struct slice value);
+    /* AUX active-dot, of the key that comes next (dots.h). */
+    bool (*dot)(struct rdb_walk *w, struct slice value);
     bool (*library)(struct rdb_walk *w, struct slice source);
     bool (*select)(struct rdb_walk *w, uint64_t db);
     /* How many keys come in this database, and how many of them with expiry: as the file says. */
@@ -62,6 +64,9 @@ struct rdb_walk {
 /* Prepares for an open file of `size` bytes, at its current position. */
 void rdb_walk_init(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, void *context,
                    int fd, uint64_t size);
+/* Prepares for a feed (rdb_reader.h). */
+void rdb_walk_init_feed(struct rdb_walk *w, const struct rdb_walk_visitor *visitor, void *context,
+                        const struct rdb_feed *feed);
 /* Reads it all, up to the end of the RDB part: bytes may follow (an AOF with a preamble). False
  * with w->r.error set; what was shown before stays shown. */
 bool rdb_walk_run(struct rdb_walk *w) MUST_CHECK;

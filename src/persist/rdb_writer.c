@@ -2,6 +2,7 @@
 #include "persist/rdb_writer.h"
 
 #include "base/crc.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "persist/rdb_format.h"
@@ -32,20 +33,14 @@ static void put(struct rdb_writer *w, const char *bytes, size_t len)
     if (w->checksum) {
         w->crc = crc64(w->crc, bytes, len);
     }
-    while (len > 0 && !w->error) {
-        ssize_t done = write(w->fd, bytes, len);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            w->error = done < 0 ? errno : EIO;
-            return;
-        }
-        bytes += done;
-        len -= (size_t)done;
-        w->written += (uint64_t)done;
+    if (!w->error) {
+        w->error = file_write_all(w->fd, slice_of(bytes, len));
     }
-    if (w->sync_often && !w->error && w->written - w->synced >= SYNC_BYTES) {
+    if (w->error) {
+        return;
+    }
+    w->written += len;
+    if (w->sync_often && w->written - w->synced >= SYNC_BYTES) {
         w->synced = w->written;
         w->error = fdatasync(w->fd) < 0 ? errno : 0;
     }

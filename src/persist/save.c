@@ -13,8 +13,10 @@
 #include "engine/snapshot.h"
 #include "keyspace/db.h"
 #include "persist/aof.h"
+#include "persist/aof_tail.h"
 #include "persist/child_report.h"
 #include "persist/notes.h"
+#include "persist/payload.h"
 #include "persist/rdb_file.h"
 #include "persist/save_priv.h"
 
@@ -304,19 +306,29 @@ static enum load_result load_at_start(void)
 const struct load_source save_load_source = {
     .name = "the RDB file", .is_wanted = file_is_there, .bytes = file_bytes, .load = load_at_start};
 
-static bool reload(bool save)
+static void forget_all(void)
 {
-    gil_assert_world();
-    if (save && save_now() == SAVE_FAILED) {
-        return false;
-    }
     keyspace_lock_exclusive();
     function_store_flush();
     for (int i = 0; i < db_count(); i++) {
         db_flush(db_at(i), false);
     }
     keyspace_unlock_exclusive();
-    if (load_file() == RDB_FILE_BAD) {
+}
+
+static bool reload(unsigned flags)
+{
+    gil_assert_world();
+    if (!(flags & RELOAD_NOSAVE) && save_now() == SAVE_FAILED) {
+        return false;
+    }
+    if (!(flags & RELOAD_NOFLUSH)) {
+        forget_all();
+    }
+    rdb_file_merge = flags & RELOAD_MERGE;
+    enum rdb_file_load result = load_file();
+    rdb_file_merge = false;
+    if (result == RDB_FILE_BAD) {
         exit(1);
     }
     return true;
@@ -402,8 +414,17 @@ static bool reload_log(void)
     return aof_reload();
 }
 
-static const struct snapshot_ops ops = {
-    .before_exit = before_exit, .reload = reload, .reload_log = reload_log};
+static void trust_checksums(bool trusted)
+{
+    gil_assert_world();
+    payload_trusts_checksums = trusted;
+}
+
+static const struct snapshot_ops ops = {.before_exit = before_exit,
+                                        .reload = reload,
+                                        .reload_log = reload_log,
+                                        .trust_checksums = trust_checksums,
+                                        .slow_log = aof_tail_slow};
 
 void save_setup(void)
 {

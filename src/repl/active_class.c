@@ -1,5 +1,5 @@
-/* See active_class.h. A command that may come in more than one shape has a row whose `shape` says
- * whether this call is of the simple one; if not, it is of class order. */
+/* See active_class.h. A command that may come in more than one shape has rows whose `shape` says
+ * whether this call is of it; if it is of none, it is of class order. */
 #include "repl/active_class.h"
 
 #include "base/num.h"
@@ -100,6 +100,7 @@ static const struct row rows[] = {
     {"pexpirememberat", ACTIVE_ASSIGN, ACTIVE_ANY, ACTIVE_DATES, 1, ONE_KEY, 2, 1, 1, NULL},
     {"pexpireat", ACTIVE_ASSIGN, ACTIVE_ANY, ACTIVE_DATES,   1, ONE_KEY, 0, 0, 0, with_one_more},
     {"persist",   ACTIVE_ASSIGN, ACTIVE_ANY, ACTIVE_UNDATES, 1, ONE_KEY, 0, 0, 0, of_key},
+    {"persist",   ACTIVE_ASSIGN, ACTIVE_ANY, ACTIVE_UNDATES, 1, ONE_KEY, 2, 1, 1, with_one_more},
     /* add */
     {"incr",      ACTIVE_ADD, ACTIVE_STRING, ACTIVE_GIVES, 1, ONE_KEY, 0, 0, 0, NULL},
     {"decr",      ACTIVE_ADD, ACTIVE_STRING, ACTIVE_GIVES, 1, ONE_KEY, 0, 0, 0, NULL},
@@ -112,6 +113,8 @@ static const struct row rows[] = {
     {"spublish",  ACTIVE_KEYLESS, ACTIVE_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"script",    ACTIVE_KEYLESS, ACTIVE_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"function",  ACTIVE_KEYLESS, ACTIVE_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    /* of order, with their key elsewhere */
+    {"xgroup",    ACTIVE_ORDER, ACTIVE_STREAM, 0, 2, ONE_KEY, 0, 0, 0, NULL},
     /* told as deletions and wholes of their keys, or as what they took and gave */
     {"rename",    ACTIVE_UNTOLD, ACTIVE_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"renamenx",  ACTIVE_UNTOLD, ACTIVE_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
@@ -158,10 +161,14 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-static const struct row *find_row(struct slice name)
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+/* The row for this call, NULL when there is none. */
+static const struct row *find_row(int argc, const struct slice *argv)
 {
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        if (slice_equal_nocase(name, rows[i].name)) {
+    for (size_t i = 0; i < ROWS; i++) {
+        if (slice_equal_nocase(argv[0], rows[i].name) &&
+            (!rows[i].shape || rows[i].shape(argc, argv))) {
             return &rows[i];
         }
     }
@@ -170,7 +177,12 @@ static const struct row *find_row(struct slice name)
 
 bool active_class_is_listed(struct slice name)
 {
-    return find_row(name) != NULL;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (slice_equal_nocase(name, rows[i].name)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Not in the table, or not of the shape that it speaks of. */
@@ -182,8 +194,8 @@ static bool classify_order(int argc, int number, struct active_piece *piece)
 
 bool active_classify(int argc, const struct slice *argv, int number, struct active_piece *piece)
 {
-    const struct row *row = find_row(argv[0]);
-    if (!row || (row->shape && !row->shape(argc, argv))) {
+    const struct row *row = find_row(argc, argv);
+    if (!row) {
         return classify_order(argc, number, piece);
     }
     *piece = (struct active_piece){.class = row->class,

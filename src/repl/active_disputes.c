@@ -20,6 +20,11 @@ struct dispute {
 struct active_disputes {
     struct table by_key;
     struct dispute *first, *last;
+    active_disputes_changed_fn changed; /* or NULL */
+    void *context;                      /* its */
+    size_t pace_bytes;
+    uint64_t chance;
+    int64_t paid_upto_us; /* what was told would have taken until then, at that pace */
 };
 
 struct wanted {
@@ -44,9 +49,11 @@ static bool matches(const void *entry, const void *key)
     return x->db == w->db && slice_equal(slice_of(x->key, x->len), w->key);
 }
 
-struct active_disputes *active_disputes_create(void)
+struct active_disputes *active_disputes_create(size_t pace_bytes, uint64_t seed)
 {
     struct active_disputes *d = mem_calloc(1, sizeof(*d));
+    d->pace_bytes = pace_bytes;
+    d->chance = seed;
     table_init(&d->by_key, hash_of_entry);
     return d;
 }
@@ -72,6 +79,20 @@ static uintptr_t *find(const struct active_disputes *d, int db, struct slice key
     return table_find(&d->by_key, hash_of(&w), matches, &w);
 }
 
+void active_disputes_watch(struct active_disputes *d, active_disputes_changed_fn changed,
+                           void *context)
+{
+    d->changed = changed;
+    d->context = context;
+}
+
+static void tell_change(const struct active_disputes *d, const struct dispute *x, bool pending)
+{
+    if (d->changed) {
+        d->changed(x->db, slice_of(x->key, x->len), x->state_stamp, pending, d->context);
+    }
+}
+
 void active_disputes_note(struct active_disputes *d, int db, struct slice key, uint64_t state_stamp,
                           int64_t now_ms)
 {
@@ -79,7 +100,10 @@ void active_disputes_note(struct active_disputes *d, int db, struct slice key, u
     if (slot) {
         struct dispute *known = table_entry(*slot);
         known->last_ms = now_ms;
-        known->state_stamp = state_stamp > known->state_stamp ? state_stamp : known->state_stamp;
+        if (state_stamp > known->state_stamp) {
+            known->state_stamp = state_stamp;
+            tell_change(d, known, true);
+        }
         return;
     }
     struct wanted w = {db, key};
@@ -99,11 +123,13 @@ void active_disputes_note(struct active_disputes *d, int db, struct slice key, u
         d->first = x;
     }
     d->last = x;
+    tell_change(d, x, true);
 }
 
 static void drop(struct active_disputes *d, uintptr_t *slot)
 {
     struct dispute *x = table_entry(*slot);
+    tell_change(d, x, false);
     table_remove(&d->by_key, x->hash, slot);
     if (x->before) {
         x->before->after = x->after;
@@ -131,13 +157,33 @@ bool active_disputes_pending(const struct active_disputes *d, int db, struct sli
     return find(d, db, key) != NULL;
 }
 
+uint64_t active_disputes_stamp(const struct active_disputes *d, int db, struct slice key)
+{
+    const uintptr_t *slot = find(d, db, key);
+    return slot ? ((const struct dispute *)table_entry(*slot))->state_stamp : 0;
+}
+
 size_t active_disputes_count(const struct active_disputes *d)
 {
     return d->by_key.count;
 }
 
+void active_disputes_told(struct active_disputes *d, size_t bytes, int64_t now_ms)
+{
+    if (d->pace_bytes > 0) {
+        d->chance = d->chance * 6364136223846793005U + 1442695040888963407U; /* Knuth's */
+        double part = 0.5 + (double)(d->chance >> 32) / 0x1p32;
+        double us = part * (double)bytes * ACTIVE_DISPUTE_PACE_MS * 1000 / (double)d->pace_bytes;
+        int64_t from_us = now_ms * 1000 > d->paid_upto_us ? now_ms * 1000 : d->paid_upto_us;
+        d->paid_upto_us = from_us + (int64_t)us;
+    }
+}
+
 bool active_disputes_take_due(struct active_disputes *d, int64_t now_ms, int *db, struct buf *key)
 {
+    if (d->paid_upto_us >= (now_ms + ACTIVE_DISPUTE_PACE_MS) * 1000) {
+        return false;
+    }
     for (struct dispute *x = d->first; x; x = x->after) {
         if (now_ms - x->last_ms >= ACTIVE_DISPUTE_QUIET_MS ||
             now_ms - x->first_ms >= ACTIVE_DISPUTE_MAX_MS) {

@@ -1,7 +1,9 @@
 /* Keys of which this node has seen that others may see them differently, and for which it will tell
  * its state: when the key has had no further dispute for a moment, so that a burst gets one answer,
- * or after a second. They are kept in the files: a node that forgot one in a crash would leave the
- * key different for ever. State: keyspace (exclusive mode). */
+ * or after a second. States have a pace, for those of many keys at once (MERGE) would push one
+ * another out of the logs before anybody has read them. They are kept in the files: a node that
+ * forgot one in a crash would leave the key different for ever. State: keyspace (exclusive mode).
+ */
 #ifndef REPL_ACTIVE_DISPUTES_H
 #define REPL_ACTIVE_DISPUTES_H
 
@@ -17,10 +19,22 @@
 
 struct active_disputes;
 
-/* Without any. */
-struct active_disputes *active_disputes_create(void);
+/* States take so large a part of the logs each tenth of a second, in the long run. All nodes of a
+ * group may tell theirs at once. */
+#define ACTIVE_DISPUTE_LOG_PART 16
+#define ACTIVE_DISPUTE_PACE_MS 100
+
+/* Without any; so many bytes of states are told each tenth of a second (0: no pace). `seed` is
+ * another one on each node: states that cross one another again and again, each of which finds that
+ * the other node has let go of something, would not end by themselves. */
+struct active_disputes *active_disputes_create(size_t pace_bytes, uint64_t seed);
 /* Frees it and nulls the caller's pointer. */
 void active_disputes_destroy(struct active_disputes **d);
+/* Hears of each change: a key is disputed from now on (or by another state), or not any more. */
+typedef void (*active_disputes_changed_fn)(int db, struct slice key, uint64_t state_stamp,
+                                           bool pending, void *context);
+void active_disputes_watch(struct active_disputes *d, active_disputes_changed_fn changed,
+                           void *context);
 /* A dispute of the key, at a time that never goes back. `state_stamp`: of a state that others may
  * have taken and this node could not; else 0. */
 void active_disputes_note(struct active_disputes *d, int db, struct slice key, uint64_t state_stamp,
@@ -29,10 +43,14 @@ void active_disputes_note(struct active_disputes *d, int db, struct slice key, u
  * differently, unless he begins from a later state. */
 void active_disputes_settle(struct active_disputes *d, int db, struct slice key, uint64_t stamp);
 bool active_disputes_pending(const struct active_disputes *d, int db, struct slice key);
+/* The state's stamp that was noted for a pending one; 0 without. */
+uint64_t active_disputes_stamp(const struct active_disputes *d, int db, struct slice key);
 size_t active_disputes_count(const struct active_disputes *d);
-/* Takes a key out whose time has come: its state is to be told now. False when there is none. The
- * name goes to `key`, which is cleared first. */
+/* Takes a key out whose time has come: its state is to be told now. False when there is none, or
+ * the pace forbids one. The name goes to `key`, which is cleared first. */
 bool active_disputes_take_due(struct active_disputes *d, int64_t now_ms, int *db, struct buf *key);
+/* A state of so many bytes was told. */
+void active_disputes_told(struct active_disputes *d, size_t bytes, int64_t now_ms);
 typedef void (*active_disputes_visit_fn)(int db, struct slice key, void *context);
 /* All pending ones, oldest first; `visit` changes nothing here. */
 void active_disputes_each(const struct active_disputes *d, active_disputes_visit_fn visit,

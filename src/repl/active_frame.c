@@ -37,6 +37,7 @@ void active_frame_put_clocks(struct buf *out, const struct active_frame_clock *c
     put_head(out, 'C', (size_t)count * ACTIVE_CLOCK_BYTES);
     for (uint32_t i = 0; i < count; i++) {
         active_put(out, clocks[i].handle, 2);
+        active_put(out, clocks[i].position, 6);
         active_put(out, clocks[i].clock, 8);
         active_put(out, clocks[i].seen, 8);
     }
@@ -116,6 +117,6 @@ struct active_frame_clock active_frame_clock_at(const struct active_frame *frame
 {
     assert(index < frame->count);
     const char *at = frame->clocks.ptr + (size_t)index * ACTIVE_CLOCK_BYTES;
-    return (struct active_frame_clock){(uint16_t)active_get(at, 2), active_get(at + 2, 8),
-                                       active_get(at + 10, 8)};
+    return (struct active_frame_clock){(uint16_t)active_get(at, 2), active_get(at + 2, 6),
+                                       active_get(at + 8, 8), active_get(at + 16, 8)};
 }

@@ -4,7 +4,7 @@
  *   4  length of what follows     1  kind
  *   O  2 handle, 16 node id, 8 epoch
  *   W  2 handle, 6 sequence, 8 stamp, 2 database, n commands
- *   C  18 each: 2 handle, 8 clock, 8 seen
+ *   C  24 each: 2 handle, 6 position, 8 clock, 8 seen
  *
  * Decoding believes no length before it is checked, and shows borrowed bytes. Pure functions. */
 #ifndef REPL_ACTIVE_FRAME_H
@@ -17,11 +17,13 @@
 #define ACTIVE_FRAME_MAX_BYTES (UINT32_C(1) << 30)
 #define ACTIVE_FRAME_HEAD_BYTES 5
 #define ACTIVE_WRITE_HEAD_BYTES 18
-#define ACTIVE_CLOCK_BYTES 18
+#define ACTIVE_CLOCK_BYTES 24
 
 struct active_frame_clock {
     uint16_t handle;
-    uint64_t clock, seen; /* as in struct active_origin */
+    /* As in struct active_origin, of the sender: no write with a stamp up to `clock` has a number
+     * above `position`. */
+    uint64_t position, clock, seen;
 };
 
 struct active_frame {

@@ -3,6 +3,7 @@
 #include "repl/active_log.h"
 
 #include "base/mem.h"
+#include "repl/active_clock.h"
 
 #include <assert.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct active_log {
     struct ring *rings; /* by origin's index */
     uint32_t count;
     size_t bytes, bytes_max;
+    uint64_t newest; /* stamp */
 };
 
 struct active_log *active_log_create(size_t bytes_max)
@@ -86,13 +88,23 @@ static void grow(struct ring *r)
     *r = grown;
 }
 
+/* An origin's last write, which is not old. */
+static bool is_held(const struct active_log *log, const struct ring *r)
+{
+    return r->end - r->first == 1 &&
+           active_stamp_ms((*place(r, r->first))->dot.stamp) + ACTIVE_LOG_LAST_MS >
+               active_stamp_ms(log->newest);
+}
+
+/* The ring to drop from; NULL when there is none. */
 static struct ring *oldest(const struct active_log *log)
 {
     struct ring *found = NULL;
     for (uint32_t i = 0; i < log->count; i++) {
         struct ring *r = &log->rings[i];
-        if (r->first < r->end && (!found || (*place(r, r->first))->dot.stamp <
-                                                (*place(found, found->first))->dot.stamp)) {
+        if (r->first < r->end && !is_held(log, r) &&
+            (!found ||
+             (*place(r, r->first))->dot.stamp < (*place(found, found->first))->dot.stamp)) {
             found = r;
         }
     }
@@ -110,8 +122,10 @@ void active_log_append(struct active_log *log, struct active_unit *unit)
     r->end++;
     *place(r, sequence) = active_unit_acquire(unit);
     log->bytes += unit_bytes(unit);
-    while (log->bytes > log->bytes_max) {
-        drop_first(log, oldest(log));
+    log->newest = unit->dot.stamp > log->newest ? unit->dot.stamp : log->newest;
+    struct ring *from;
+    while (log->bytes > log->bytes_max && (from = oldest(log)) != NULL) {
+        drop_first(log, from);
     }
 }
 

@@ -1,7 +1,9 @@
 /* The logs: for each origin the last of its writes, for peers that lack them, all together bounded.
  *
  * Invariants: an origin's log is without gaps and ends at its position; what is dropped is dropped
- * from an origin's beginning, the lowest stamp of all origins first, whoever may still need it.
+ * from an origin's beginning, the lowest stamp of all origins first, whoever may still need it. But
+ * an origin's last write stays for ten seconds, however large it is: what would be pushed out at
+ * once by others of its kind nobody would ever get.
  * State: keyspace (exclusive mode); units are shared, and immutable. */
 #ifndef REPL_ACTIVE_LOG_H
 #define REPL_ACTIVE_LOG_H
@@ -9,6 +11,9 @@
 #include "repl/active_unit.h"
 
 #include <stddef.h>
+
+/* An origin's last write is kept so long beyond the bound, going by stamps. */
+#define ACTIVE_LOG_LAST_MS 10000
 
 struct active_log;
 

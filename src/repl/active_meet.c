@@ -25,11 +25,20 @@ static bool same_content(const struct active_merge *m, const struct meeting_key 
     struct buf ours = {0};
     bool there = k->payload.len > 0;
     bool here = m->executor->dump(m->context, k->db, k->key, &deadline_ms, &ours);
-    bool same =
-        here == there &&
-        (!here || (deadline_ms == k->deadline_ms && slice_equal(buf_slice(&ours), k->payload)));
+    bool same = here == there;
+    if (here && there) {
+        same = deadline_ms == k->deadline_ms &&
+               (slice_equal(buf_slice(&ours), k->payload) ||
+                (m->executor->same && m->executor->same(m->context, k->db, k->key, k->payload)));
+    }
     buf_deinit(&ours);
     return same;
+}
+
+/* True when the positions cover the dot; of a key without one nobody does. */
+static bool is_covered(const struct active_cover *positions, struct active_dot dot)
+{
+    return dot.stamp > 0 && active_cover_has(positions, dot);
 }
 
 static bool take_theirs(struct active_merge *m, const struct meeting_key *k)
@@ -100,10 +109,11 @@ static bool meet_choice(struct active_merge *m, const struct meeting_key *k)
         taken = active_origins_compare(m->origins, k->dot, ours) > 0;
     } else if (there) {
         /* A dot that we have applied, and no key: we deleted it. */
-        taken = active_dot_sequence(k->dot) >
-                active_origins_at(m->origins, active_dot_origin(k->dot))->position;
+        taken = k->dot.stamp == 0 ||
+                active_dot_sequence(k->dot) >
+                    active_origins_at(m->origins, active_dot_origin(k->dot))->position;
     } else {
-        taken = active_cover_has(k->meeting->positions, ours);
+        taken = is_covered(k->meeting->positions, ours);
     }
     if (taken && !take_theirs(m, k)) {
         return false;
@@ -127,9 +137,13 @@ bool active_merge_meet(struct active_merge *m, const struct active_meeting *meet
     return good;
 }
 
-void active_merge_met(struct active_merge *m, const struct active_meeting *meeting)
+void active_merge_meet_begin(struct active_merge *m, const struct active_meeting *meeting)
 {
     active_window_skip(m->window, meeting->positions, meeting->clock);
+}
+
+void active_merge_met(struct active_merge *m, const struct active_meeting *meeting)
+{
     for (uint32_t i = 1; i < meeting->positions->count; i++) {
         active_origins_advance(m->origins, (uint16_t)i, meeting->positions->sequence[i]);
     }

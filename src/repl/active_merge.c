@@ -140,12 +140,12 @@ static void carry_out(struct active_merge *m, const struct arrival *a, enum acti
     m->plans[plan]++;
     switch (plan) {
     case ACTIVE_RUN:
-        active_merge_run(m, x, db, key, now_ms);
         if (x->piece.class == ACTIVE_WHOLE && window_reaches(m, a)) {
             active_disputes_settle(m->disputes, db, key, x->dot.stamp);
         } else if (x->piece.class == ACTIVE_WHOLE) {
             active_merge_dispute(m, db, key, now_ms);
         }
+        active_merge_run(m, x, db, key, now_ms); /* may fail, and so dispute it */
         break;
     case ACTIVE_REPEAT:
         active_rules_repeat(m, &a->fold, a->x, db, key, now_ms);
@@ -351,13 +351,6 @@ void active_merge_own(struct active_merge *m, struct active_unit *unit)
     advance(m, unit);
 }
 
-static void put_word(struct buf *out, struct slice word)
-{
-    buf_printf(out, "$%zu\r\n", word.len);
-    buf_append_slice(out, word);
-    buf_append_cstr(out, "\r\n");
-}
-
 void active_merge_state(const struct active_merge *m, int db, struct slice key, struct buf *out)
 {
     struct buf payload = {0}, positions = {0};
@@ -371,12 +364,13 @@ void active_merge_state(const struct active_merge *m, int db, struct slice key, 
         buf_clear(&payload);
     }
     buf_append_cstr(out, "*6\r\n");
-    put_word(out, SLICE("KEYDB.STATE"));
-    put_word(out, key);
-    put_word(out, slice_of(number, num_format_i64(number, deadline_ms)));
-    put_word(out, buf_slice(&payload));
-    put_word(out, buf_slice(&positions));
-    put_word(out, slice_of(number, num_format_u64(number, active_fold_void_upto(&view))));
+    active_unit_put_word(out, SLICE("KEYDB.STATE"));
+    active_unit_put_word(out, key);
+    active_unit_put_word(out, slice_of(number, num_format_i64(number, deadline_ms)));
+    active_unit_put_word(out, buf_slice(&payload));
+    active_unit_put_word(out, buf_slice(&positions));
+    active_unit_put_word(out,
+                         slice_of(number, num_format_u64(number, active_fold_void_upto(&view))));
     active_view_deinit(&view);
     mem_free(cover);
     buf_deinit(&payload);

@@ -48,6 +48,9 @@ struct active_executor {
      * key is as it was. */
     bool (*load)(void *context, int db, struct slice key, int64_t deadline_ms,
                  struct slice payload);
+    /* True when the key, which is there, holds what the payload does in other bytes; NULL: bytes
+     * are always the same. */
+    bool (*same)(void *context, int db, struct slice key, struct slice payload);
 };
 
 /* How a write is put in. */
@@ -104,9 +107,14 @@ struct active_meeting {
     const struct active_cover *positions;
     uint64_t clock;
 };
+/* Before the first key. From now on the window counts what their positions cover as gone, for some
+ * keys have it already: what comes late is met with care. Between this and active_merge_met our own
+ * writes go on, and peers' units that those positions do not cover; the others wait, and so do
+ * states of ours, which could not say what they cover. */
+void active_merge_meet_begin(struct active_merge *m, const struct active_meeting *meeting);
 /* A key as the other side has it (empty payload: it has none), decided against ours. Call it for
- * every key there, every key here and every key of the window, before active_merge_met. False when
- * a payload is bad. */
+ * every key there, and for every other one that was here or in the window at the beginning, before
+ * active_merge_met. False when a payload is bad. */
 bool active_merge_meet(struct active_merge *m, const struct active_meeting *meeting, int db,
                        struct slice key, struct active_dot dot, int64_t deadline_ms,
                        struct slice payload, int64_t now_ms) MUST_CHECK;

@@ -153,3 +153,10 @@ void active_command_end(struct active_command *c)
     c->argv = NULL;
     c->argc = c->capacity = 0;
 }
+
+void active_unit_put_word(struct buf *out, struct slice word)
+{
+    buf_printf(out, "$%zu\r\n", word.len);
+    buf_append_slice(out, word);
+    buf_append_cstr(out, "\r\n");
+}

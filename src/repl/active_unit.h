@@ -5,6 +5,7 @@
 #ifndef REPL_ACTIVE_UNIT_H
 #define REPL_ACTIVE_UNIT_H
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/slice.h"
 #include "repl/active_origins.h"
@@ -37,6 +38,9 @@ struct active_unit *active_unit_create(struct active_dot dot, int db,
                                        struct slice commands) MUST_CHECK;
 struct active_unit *active_unit_acquire(struct active_unit *u);
 void active_unit_release(struct active_unit *u);
+
+/* A word of a command that is written down, behind "*" and the number of its words. */
+void active_unit_put_word(struct buf *out, struct slice word);
 
 /* Before the first command. */
 static inline struct active_command active_command_before(const struct active_unit *u)

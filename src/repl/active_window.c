@@ -128,7 +128,9 @@ static struct active_unit *pop_unit(struct active_window *w, struct window_queue
     struct active_unit *unit = first->unit;
     q->first = first->next;
     q->last = q->first ? q->last : NULL;
-    q->swept = active_dot_sequence(unit->dot);
+    if (active_dot_sequence(unit->dot) > q->swept) {
+        q->swept = active_dot_sequence(unit->dot);
+    }
     w->bytes -= unit->len + sizeof(*unit);
     mem_free(first);
     return unit;
@@ -288,7 +290,8 @@ void active_window_skip(struct active_window *w, const struct active_cover *posi
 {
     for (uint32_t i = 1; i < positions->count; i++) {
         struct window_queue *q = queue_of(w, i);
-        uint64_t here = q->last ? active_dot_sequence(q->last->unit->dot) : q->swept;
+        uint64_t last = q->last ? active_dot_sequence(q->last->unit->dot) : 0;
+        uint64_t here = last > q->swept ? last : q->swept;
         if (positions->sequence[i] <= here) {
             continue;
         }
@@ -429,6 +432,13 @@ void active_window_each(const struct active_window *w, int db, active_window_vis
     do {
         cursor = table_scan(&w->keys, cursor, visit_key, &e);
     } while (cursor != 0);
+}
+
+uint64_t active_window_scan(const struct active_window *w, uint64_t cursor,
+                            active_window_visit_fn visit, void *context)
+{
+    struct each e = {visit, context, -1};
+    return table_scan(&w->keys, cursor, visit_key, &e);
 }
 
 size_t active_window_bytes(const struct active_window *w)

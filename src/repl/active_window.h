@@ -77,6 +77,10 @@ bool active_window_holds_beyond(const struct active_window *w, const struct acti
 typedef void (*active_window_visit_fn)(int db, struct slice key, void *context);
 void active_window_each(const struct active_window *w, int db, active_window_visit_fn visit,
                         void *context);
+/* The same for some keys of all databases, from `cursor` on (0 starts); returns the next cursor, 0
+ * at the end. What has something here throughout is visited. */
+uint64_t active_window_scan(const struct active_window *w, uint64_t cursor,
+                            active_window_visit_fn visit, void *context);
 size_t active_window_bytes(const struct active_window *w);
 
 #endif

@@ -4,13 +4,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/execute.h"
 #include "engine/propagation_error.h"
 #include "engine/tracking.h"
 #include "engine/transaction.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "repl/backlog.h"
+#include "repl/replay.h"
 #include "resp/parser.h"
 
 #include <assert.h>
@@ -99,32 +99,6 @@ static void report(const struct request *request, struct slice error)
     propagation_error_note(true, name, error);
 }
 
-/* Runs a call that needs the world. */
-static void run_world(struct call *c) REQUIRES(keyspace_lock) NO_THREAD_SAFETY_ANALYSIS
-{
-    keyspace_unlock_exclusive();
-    gil_stop_world();
-    c->held = ACCESS_WORLD;
-    call_run(c);
-    gil_resume_world();
-    keyspace_lock_exclusive();
-}
-
-static void run_prepared(struct call *c) REQUIRES(keyspace_lock)
-{
-    uint64_t begin = clock_ticks();
-    if (call_access(c) == ACCESS_WORLD) {
-        run_world(c);
-    } else {
-        c->held = ACCESS_EXCLUSIVE;
-        call_run(c);
-    }
-    while (c->continuation.step && !call_continue(c)) {
-    }
-    c->duration_ticks = clock_ticks() - begin;
-    assert(!c->waits && !c->needs_exclusive);
-}
-
 static void run_request(struct request *request) REQUIRES(keyspace_lock)
 {
     int64_t wall_us = clock_wall_us();
@@ -150,7 +124,7 @@ static void run_request(struct request *request) REQUIRES(keyspace_lock)
         }
     }
     reply_begin(&apply.reply, 2);
-    run_prepared(&c);
+    replay_run(&c);
     if (c.failed) {
         report(request, apply.reply.last_error);
     }

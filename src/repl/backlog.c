@@ -82,7 +82,7 @@ static void on_commands(int db, struct slice commands)
 
 void backlog_setup(void)
 {
-    backlog.log = propagate_register(on_commands);
+    backlog.log = propagate_register(PROPAGATE_TO_REPLICAS, on_commands);
     new_id();
 }
 

@@ -19,6 +19,8 @@
 #include "net/tls_settings.h"
 #include "net/upstream.h"
 #include "persist/load.h"
+#include "repl/active.h"
+#include "repl/active_links.h"
 #include "repl/apply.h"
 #include "repl/backlog.h"
 #include "repl/failover.h"
@@ -124,6 +126,7 @@ bool follow_apply_option(const struct option *option, const char **error)
     return true;
 }
 
+/* World, or the thread while it is awake. */
 static void set_state(enum follow_state state)
 {
     if (follow.state == FOLLOW_CONNECTED && state != FOLLOW_CONNECTED) {
@@ -138,75 +141,23 @@ static bool is_interrupted(void)
     return follow.stop || follow.cut || follow.wish != follow.known;
 }
 
+/* The thread comes to another state by itself; not when somebody has decided about it since. */
+static void come_to(enum follow_state state) NO_THREAD_SAFETY_ANALYSIS
+{
+    gil_wake();
+    if (!is_interrupted()) {
+        set_state(state);
+    }
+    gil_sleep();
+}
+
+static bool is_link_interrupted(const struct follow_link *l)
+{
+    (void)l;
+    return is_interrupted();
+}
+
 /* ---- the handshake ---- */
-
-/* Sends a request and reads the line of its reply. */
-static bool ask(char line[FOLLOW_LINE_BYTES], int argc, const struct slice *argv)
-{
-    return follow_send(&follow.link, argc, argv) && follow_line(&follow.link, line);
-}
-
-/* The same of words that are written out. */
-#define ASK(line, ...)                                                                             \
-    ask((line), (int)(sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)),         \
-        (const struct slice[]){__VA_ARGS__})
-
-/* The primary is there, though it may want a password first. */
-static bool say_ping(void)
-{
-    char line[FOLLOW_LINE_BYTES];
-    if (!ASK(line, SLICE("PING"))) {
-        return false;
-    }
-    if (line[0] == '+' || strncmp(line, "-NOAUTH", 7) == 0 || strncmp(line, "-NOPERM", 7) == 0) {
-        return true;
-    }
-    log_warning("The primary answers to PING: %.200s", line);
-    return false;
-}
-
-static bool authenticate(void)
-{
-    char line[FOLLOW_LINE_BYTES];
-    const char *user = follow_settings.user, *password = follow_settings.password;
-    bool ok;
-    if (!password || !password[0]) {
-        return true;
-    }
-    if (user && user[0]) {
-        ok = ASK(line, SLICE("AUTH"), slice_cstr(user), slice_cstr(password));
-    } else {
-        ok = ASK(line, SLICE("AUTH"), slice_cstr(password));
-    }
-    if (ok && line[0] == '-') {
-        log_warning("The primary does not take masterauth: %.200s", line);
-        return false;
-    }
-    return ok;
-}
-
-/* Where our clients are to go: by TLS, if links are. */
-static int64_t own_port(void)
-{
-    return tls_settings.replication && tls_settings.port ? tls_settings.port : listener_port();
-}
-
-/* What older servers do not know is no reason to give up. */
-static bool introduce(void)
-{
-    char line[FOLLOW_LINE_BYTES], port[NUM_I64_MAX_CHARS];
-    int64_t shown = follow_settings.announce_port ? follow_settings.announce_port : own_port();
-    size_t digits = num_format_i64(port, shown);
-    const char *ip = follow_settings.announce_ip;
-    if (!ASK(line, SLICE("REPLCONF"), SLICE("listening-port"), slice_of(port, digits))) {
-        return false;
-    }
-    if (ip && ip[0] && !ASK(line, SLICE("REPLCONF"), SLICE("ip-address"), slice_cstr(ip))) {
-        return false;
-    }
-    return ASK(line, SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"), SLICE("capa"),
-               SLICE("psync2"));
-}
 
 /* Asks for what is missing; the reply's line. */
 static bool ask_for_stream(char line[FOLLOW_LINE_BYTES]) NO_THREAD_SAFETY_ANALYSIS
@@ -222,9 +173,10 @@ static bool ask_for_stream(char line[FOLLOW_LINE_BYTES]) NO_THREAD_SAFETY_ANALYS
     keyspace_unlock_shared();
     gil_sleep();
     if (failover_hands_over()) {
-        return ASK(line, SLICE("PSYNC"), slice_cstr(id), slice_of(next, digits), SLICE("FAILOVER"));
+        return FOLLOW_ASK(&follow.link, line, SLICE("PSYNC"), slice_cstr(id),
+                          slice_of(next, digits), SLICE("FAILOVER"));
     }
-    return ASK(line, SLICE("PSYNC"), slice_cstr(id), slice_of(next, digits));
+    return FOLLOW_ASK(&follow.link, line, SLICE("PSYNC"), slice_cstr(id), slice_of(next, digits));
 }
 
 static void doom(struct replica *r, void *context)
@@ -233,8 +185,7 @@ static void doom(struct replica *r, void *context)
     atomic_store(&r->doomed, true);
 }
 
-/* Our own replicas are to ask again: the history is another one now. */
-static void dismiss_replicas(void)
+void follow_dismiss_replicas(void)
 {
     replicas_each(doom, NULL);
     feeds_wake();
@@ -254,7 +205,7 @@ static bool go_on(const char *line) NO_THREAD_SAFETY_ANALYSIS
         fine = backlog_is_on(); /* else there was nothing to go on with */
         if (fine && id.len == REPL_ID_LEN && !slice_equal(id, slice_cstr(backlog_id()))) {
             backlog_rename(id);
-            dismiss_replicas();
+            follow_dismiss_replicas();
         }
         backlog_cease();
         keyspace_unlock_exclusive();
@@ -279,8 +230,7 @@ static bool fetch_everything(const char *line)
     memcpy(id, at, REPL_ID_LEN);
     id[REPL_ID_LEN] = '\0';
     log_notice("The primary sends everything: history %s at %" PRIu64, id, offset);
-    set_state(FOLLOW_SYNC);
-    dismiss_replicas();
+    come_to(FOLLOW_SYNC);
     return follow_receive(&follow.link, id, offset);
 }
 
@@ -297,8 +247,8 @@ static void tell_failover(bool taken) NO_THREAD_SAFETY_ANALYSIS
 static bool shake_hands(void)
 {
     char line[FOLLOW_LINE_BYTES];
-    set_state(FOLLOW_HANDSHAKE);
-    if (!say_ping() || !authenticate() || !introduce() || !ask_for_stream(line)) {
+    come_to(FOLLOW_HANDSHAKE);
+    if (!follow_greet(&follow.link) || !ask_for_stream(line)) {
         return false;
     }
     tell_failover(strncmp(line, "+CONTINUE", 9) == 0 || strncmp(line, "+FULLRESYNC ", 12) == 0);
@@ -329,8 +279,7 @@ static bool acknowledge(void)
     return follow_send(&follow.link, any_safe ? 5 : 3, words);
 }
 
-/* The server is to end, now or when its own replicas have everything. */
-static bool is_ending(void)
+bool follow_is_ending(void)
 {
     unsigned flags;
     return shutdown_requested(&flags) || shutdown_wait_left_ms() >= 0;
@@ -356,7 +305,7 @@ static bool apply_all(void) NO_THREAD_SAFETY_ANALYSIS
         if (is_interrupted()) {
             result = APPLY_BROKEN;
         } else {
-            result = is_ending() ? APPLY_IDLE : apply_some();
+            result = follow_is_ending() ? APPLY_IDLE : apply_some();
         }
         gil_sleep();
     }
@@ -372,7 +321,7 @@ static void serve_stream(void)
     }
     bool rest = false; /* something that came is left */
     for (;;) {
-        if (is_ending()) {
+        if (follow_is_ending()) {
             rest = true;
             sleep_ms(ACK_MS / 4);
             if (is_interrupted()) {
@@ -393,7 +342,7 @@ static void serve_stream(void)
         if ((got > 0 || rest) && !apply_all()) {
             return;
         }
-        rest = is_ending();
+        rest = follow_is_ending();
         bool due = apply_asked() || safe_offset_has_news() || now_ms - follow.acked_ms >= ACK_MS;
         if (due && !acknowledge()) {
             return;
@@ -423,11 +372,11 @@ void follow_talk(struct link *socket)
 {
     follow.link.link = socket;
     follow.link.begin = follow.link.end = 0;
-    follow.link.interrupted = is_interrupted;
+    follow.link.interrupted = is_link_interrupted;
     follow.link.wake_fd = follow.wake_fd;
     begin_stream(socket->fd);
     if (shake_hands()) {
-        set_state(FOLLOW_CONNECTED);
+        come_to(FOLLOW_CONNECTED);
         log_notice("Following primary %s:%d", follow.host, follow.port);
         serve_stream();
     }
@@ -437,7 +386,7 @@ void follow_talk(struct link *socket)
 static void run_link(void)
 {
     struct link socket = {.timeout_ms = sync_settings.timeout_s * 1000, .stop = &follow.link_stop};
-    set_state(FOLLOW_CONNECT);
+    come_to(FOLLOW_CONNECT);
     gil_wake();
     link_prepare(&socket);
     gil_sleep();
@@ -448,7 +397,7 @@ static void run_link(void)
     follow_talk(&socket);
     if (!is_interrupted()) {
         log_warning("The link to primary %s:%d has ended", follow.host, follow.port);
-        set_state(FOLLOW_CONNECT);
+        come_to(FOLLOW_CONNECT);
     }
     link_close(&socket);
 }
@@ -518,7 +467,7 @@ static void tell_thread(void)
 void follow_start(void)
 {
     follow.may_start = true;
-    if (follow_settings.host) {
+    if (follow_settings.host && !active_is_on()) {
         follow.is_replica = true;
         set_state(FOLLOW_CONNECT);
         tell_thread();
@@ -567,9 +516,10 @@ bool follow_set(struct slice host, int port)
     backlog_cease();
     keyspace_unlock_exclusive();
     client_each(unblock, NULL);
-    dismiss_replicas();
+    follow_dismiss_replicas();
     set_state(FOLLOW_CONNECT);
     tell_thread();
+    sync_judge();
     sync_wake();
     log_notice("Follows primary %s:%d from now on", follow_settings.host, port);
     return true;
@@ -588,9 +538,10 @@ bool follow_nobody(void)
     backlog_promote();
     keyspace_unlock_exclusive();
     load_accept();
-    dismiss_replicas();
+    follow_dismiss_replicas();
     set_state(FOLLOW_NOBODY);
     tell_thread();
+    sync_judge();
     sync_wake();
     log_notice("Is a primary from now on");
     return true;
@@ -601,6 +552,9 @@ bool follow_nobody(void)
 static bool look(struct upstream *facts)
 {
     gil_assert_world();
+    if (active_is_on()) {
+        return active_links_look(facts);
+    }
     if (!follow_is_connected()) {
         return false;
     }
@@ -616,8 +570,14 @@ static bool look(struct upstream *facts)
 
 static void cut(void)
 {
+    gil_assert_world();
     log_notice("The link to the primary is cut by a command");
+    if (active_is_on()) {
+        active_links_cut();
+        return;
+    }
     follow.cut = true;
+    set_state(FOLLOW_CONNECT);
     wake();
 }
 
@@ -673,6 +633,10 @@ static bool parse_primary(const struct option *option, const struct slice *words
         *error = "replicaof takes a host and a port, or `no one`";
         return false;
     }
+    if (!active_links_configure(none ? (struct slice){NULL, 0} : words[0], (int)port)) {
+        *error = "too many lines of replicaof";
+        return false;
+    }
     mem_free(follow_settings.host);
     follow_settings.host = none ? NULL : slice_copy(words[0]);
     follow_settings.port = port;
@@ -687,8 +651,10 @@ static void format_primary(const struct option *option, struct buf *out)
     }
 }
 
-/* A data set comes by a file: the other ways do not exist. */
-static const struct option_enum diskless_names[] = {{"disabled", 0}, {NULL, 0}};
+static const struct option_enum diskless_names[] = {{"disabled", DISKLESS_DISABLED},
+                                                    {"on-empty-db", DISKLESS_ON_EMPTY},
+                                                    {"swapdb", DISKLESS_SWAP},
+                                                    {NULL, 0}};
 
 const struct option follow_options[] = {
     {.name = "replicaof",

@@ -19,7 +19,7 @@ static int wait_ready(struct follow_link *l, short events, int64_t deadline_ms)
         short more = link_unsent(l->link) ? POLLOUT : 0;
         struct pollfd fds[2] = {{.fd = l->link->fd, .events = (short)(events | more)},
                                 {.fd = l->wake_fd, .events = POLLIN}};
-        if (l->interrupted()) {
+        if (l->interrupted(l)) {
             return -1;
         }
         int got = poll(fds, 2, left > 0 ? (int)left : 0);
@@ -46,7 +46,7 @@ static int64_t usual_deadline(void)
     return replica_clock_ms() + sync_settings.timeout_s * 1000;
 }
 
-static bool send_all(struct follow_link *l, struct slice bytes)
+bool follow_send_bytes(struct follow_link *l, struct slice bytes)
 {
     int64_t deadline_ms = usual_deadline();
     while (bytes.len > 0 || link_unsent(l->link)) {
@@ -69,7 +69,7 @@ bool follow_send(struct follow_link *l, int argc, const struct slice *argv)
 {
     struct buf out = {0};
     link_format(&out, argc, argv);
-    bool ok = send_all(l, buf_slice(&out));
+    bool ok = follow_send_bytes(l, buf_slice(&out));
     buf_deinit(&out);
     return ok;
 }

@@ -6,6 +6,9 @@
 #include "engine/block.h"
 #include "engine/commit.h"
 #include "net/client.h"
+#include "repl/active.h"
+#include "repl/active_feed.h"
+#include "repl/active_links.h"
 #include "repl/backlog.h"
 #include "repl/failover.h"
 #include "repl/follow.h"
@@ -98,8 +101,15 @@ static void take_acknowledgement(struct call *c)
 static void replconf_command(struct call *c)
 {
     struct client *client = client_of(c->session);
+    keyspace_assert_exclusive();
+    if (c->argc > 1 && call_arg_is(c, 1, "pull-ack") && active_feed_hear(c)) {
+        return;
+    }
     if (c->argc % 2 == 0) {
         reply_syntax_error(c->reply);
+        return;
+    }
+    if (client && active_feed_is(client)) {
         return;
     }
     if (c->argc > 1 && call_arg_is(c, 1, "ack")) {
@@ -173,7 +183,7 @@ static void start_anew(struct replica *r)
 static struct replica *come(struct call *c)
 {
     struct client *client = client_of(c->session);
-    if (!client) {
+    if (!client || active_feed_is(client)) {
         reply_error(c->reply, "ERR only connections can be replicas");
         return NULL;
     }
@@ -261,6 +271,38 @@ static void remove_primary(struct call *c)
     }
 }
 
+/* REPLICAOF on an active replica, which pulls from one server or several. */
+static void replicaof_active(struct call *c) REQUIRES(gil);
+static void replicaof_active(struct call *c)
+{
+    int64_t port;
+    const char *error = NULL;
+    bool removes = c->argc == 4;
+    if (c->argc == 3 && call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one")) {
+        active_links_remove_all();
+        reply_ok(c->reply);
+        return;
+    }
+    if (removes && !call_arg_is(c, 1, "remove")) {
+        reply_syntax_error(c->reply);
+        return;
+    }
+    struct slice host = c->argv[c->argc - 2];
+    if (!num_parse_i64(c->argv[c->argc - 1], &port) || port < 0 || port > 65535) {
+        reply_error(c->reply, "ERR Invalid master port");
+    } else if (host.len == 0 || host.len > 255 || memchr(host.ptr, '\0', host.len)) {
+        reply_error(c->reply, "ERR Invalid master host");
+    } else if (removes && !active_links_remove(host, (int)port)) {
+        reply_error(c->reply, "ERR Master not found");
+    } else if (removes || active_links_add(host, (int)port, &error)) {
+        reply_ok(c->reply);
+    } else if (error) {
+        reply_error(c->reply, error);
+    } else {
+        reply_status(c->reply, "OK Already connected to specified master");
+    }
+}
+
 WORLD_COMMAND(replicaof_command)
 {
     int64_t port;
@@ -271,6 +313,10 @@ WORLD_COMMAND(replicaof_command)
     }
     if (c->argc > 4) {
         reply_syntax_error(c->reply);
+        return;
+    }
+    if (active_is_on()) {
+        replicaof_active(c);
         return;
     }
     if (c->argc == 3 && call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one")) {
@@ -391,9 +437,23 @@ static void reply_follower(struct call *c) REQUIRES(gil)
     reply_i64(c->reply, follow_is_connected() ? (int64_t)backlog_offset() : -1);
 }
 
+/* An active replica's: of one server that it pulls from as a replica's, of several one each. */
+static void reply_active(struct call *c) REQUIRES(gil)
+{
+    int count = active_links_count();
+    if (count > 1) {
+        reply_array(c->reply, (uint64_t)count);
+    }
+    active_links_reply_roles(c->reply);
+}
+
 WORLD_COMMAND(role_command)
 {
     gil_assert_world();
+    if (active_is_on() && active_links_count() > 0) {
+        reply_active(c);
+        return;
+    }
     if (follow_is_replica()) {
         reply_follower(c);
         return;
@@ -401,7 +461,7 @@ WORLD_COMMAND(role_command)
     struct roles *roles = mem_calloc(1, sizeof(*roles));
     replicas_each(note_role, roles);
     reply_array(c->reply, 3);
-    reply_bulk_cstr(c->reply, "master");
+    reply_bulk_cstr(c->reply, active_is_on() ? "active-replica" : "master");
     reply_i64(c->reply, (int64_t)backlog_offset());
     reply_array(c->reply, (uint64_t)roles->count);
     const char *ip = roles->ips.data;

@@ -2,6 +2,9 @@
 #include "repl/repl.h"
 
 #include "engine/info.h"
+#include "repl/active.h"
+#include "repl/active_feed.h"
+#include "repl/active_links.h"
 #include "repl/backlog.h"
 #include "repl/departure.h"
 #include "repl/failover.h"
@@ -34,15 +37,34 @@ static void write_replica(struct replica *r, void *context)
                l->count++, r->ip, r->port, names[state], atomic_load(&r->ack_offset), lag_s);
 }
 
+static void write_peer(const struct active_feed_facts *f, void *context)
+{
+    struct listing *l = context;
+    buf_printf(l->out, "slave%d:ip=%s,port=%" PRId64 ",state=online,offset=0,lag=%" PRId64 "\r\n",
+               l->count++, f->ip, f->port, (l->now_ms - f->heard_ms) / 1000);
+}
+
+static void write_role(struct buf *out)
+{
+    if (!active_is_on()) {
+        follow_write_info(out);
+        return;
+    }
+    buf_append_cstr(out, "role:active-replica\r\n");
+    active_links_write_info(out);
+    active_write_info(out);
+}
+
 static void write_info(struct buf *out)
 {
     struct listing l = {.out = out, .now_ms = replica_clock_ms()};
-    follow_write_info(out);
-    buf_printf(out, "connected_slaves:%d\r\n", replicas_count());
+    write_role(out);
+    buf_printf(out, "connected_slaves:%d\r\n", replicas_count() + active_feeds_count());
     if (sync_settings.min_replicas > 0 && sync_settings.min_replicas_max_lag_s > 0) {
         buf_printf(out, "min_slaves_good_slaves:%d\r\n", sync_good_replicas());
     }
     replicas_each(write_replica, &l);
+    active_feeds_each(write_peer, &l);
     bool taken = keyspace_visit();
     uint64_t kept = backlog_kept_bytes(), offset = backlog_offset();
     int64_t second_end = backlog_second_end();
@@ -153,10 +175,14 @@ void repl_start(void)
 {
     sync_start();
     follow_start();
+    if (active_is_on()) {
+        active_links_start();
+    }
 }
 
 void repl_stop(void)
 {
+    active_links_stop();
     follow_stop();
     sync_stop();
 }

@@ -1,10 +1,9 @@
 /* A replica as its primary sees it: where it stands in the stream, what it has told of itself.
  *
- *   GREETING --PSYNC, what it lacks is kept----------------------------------------> ONLINE
- *      `------PSYNC, SYNC--> WAIT_START --a transfer begins--> SYNCING --all sent--> WAIT_ACK
- * --ACK--> ONLINE
- *                                                                 `--(length was
- * told)-------------> ONLINE
+ *   GREETING --PSYNC, what it lacks is kept--> ONLINE
+ *   GREETING --PSYNC, SYNC--> WAIT_START --a transfer begins--> SYNCING
+ *   SYNCING --all sent--> WAIT_ACK --ACK--> ONLINE
+ *   SYNCING --all sent, and its length was told--> ONLINE
  *
  * Its client is fed by its server thread (net/feed.h) from blocks that others fill: those of the
  * transfer that it takes part in, then those of the backlog. Who may write what: `state`, `text`

@@ -53,6 +53,7 @@ bool sync_apply(const struct option *option, const char **error)
 {
     (void)option;
     (void)error;
+    sync_judge();
     sync_wake();
     return true;
 }
@@ -240,7 +241,7 @@ int sync_good_replicas(void)
     return g.count;
 }
 
-static void judge_writes(void)
+void sync_judge(void)
 {
     bool wanted = !follow_is_replica() && sync_settings.min_replicas > 0 &&
                   sync_settings.min_replicas_max_lag_s > 0;
@@ -282,7 +283,7 @@ static void forget_backlog(int64_t now_ms)
 static void tick(void)
 {
     int64_t now_ms = replica_clock_ms();
-    judge_writes();
+    sync_judge();
     departure_tick();
     failover_tick();
     if (!sync_state.transfer) {

@@ -27,6 +27,9 @@ void sync_stop(void);
 void sync_wake(void);
 /* An option's `apply` that makes it work at once. */
 bool sync_apply(const struct option *option, const char **error);
+/* Judges min-replicas-to-write now: a setting, or our role, is another one. Awake: the sync thread,
+ * or world. */
+void sync_judge(void);
 /* Replicas that are well, by min-replicas-max-lag. Any thread. */
 int sync_good_replicas(void);
 

@@ -1,9 +1,10 @@
 /* A whole data set on its way to replicas: a child process writes it as RDB, the sync thread puts
  * its bytes into a chain, and each replica's thread sends them from there.
  *
- *   by a file    "$" length CR LF | RDB               the child writes a file, which is read when
- * it is whole by a pipe    "$EOF:" mark CR LF | RDB | mark      (mark: 40 random bytes of text) for
- * replicas that know it
+ *   by a file    "$" length CR LF | RDB
+ *                the child writes a file, which is read when it is whole
+ *   by a pipe    "$EOF:" mark CR LF | RDB | mark      (mark: 40 random bytes of text)
+ *                for replicas that know it
  *
  *   RUNNING --all bytes are in the chain--> COMPLETE
  *      `-----the child failed, nobody wants it-----> FAILED

@@ -356,10 +356,12 @@ static enum parser_result start_big(struct parser *p, struct slice data, const c
     return PARSER_BIG;
 }
 
-/* Takes the finished blob as an argument. */
+/* Takes the blob as an argument, once it is whole. */
 static enum parser_result finish_big(struct parser *p, const char **error)
 {
-    assert(parser_big_missing(p) == 0);
+    if (parser_big_missing(p) > 0) {
+        return PARSER_MORE;
+    }
     struct blob *blob = p->big;
     size_t len = (size_t)p->bulk_len;
     if (blob->bytes[len] != '\r' || blob->bytes[len + 1] != '\n') {

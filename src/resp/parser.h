@@ -61,7 +61,7 @@ enum parser_result {
     PARSER_BIG,   /* parser->big wants bytes: the caller keeps the first parser->position bytes of
                      `data` (what is behind them was copied into big), fills big
                      (parser_big_reserve) until nothing is missing, then calls again with the kept
-                     bytes and whatever came after the bulk */
+                     bytes and whatever came after the bulk (called sooner: PARSER_MORE) */
     PARSER_ERROR, /* protocol error: *error is the text after "-ERR "; the connection is to be
                      closed */
 };

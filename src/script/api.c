@@ -9,6 +9,7 @@
 #include "engine/execute.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
+#include "engine/propagate.h"
 #include "script/convert.h"
 #include "script/run.h"
 
@@ -95,6 +96,9 @@ static const char *refusal_of(const struct script_run *run, const struct call *n
     }
     if (n->cmd->flags & (CMD_NOSCRIPT | CMD_WORLD | CMD_TRANSACTION)) {
         return "ERR This Redis command is not allowed from script";
+    }
+    if (run->stale && !(n->cmd->flags & CMD_STALE)) {
+        return "ERR Can not execute the command on a stale replica";
     }
     if (n->cmd->flags & CMD_WRITE) {
         if (run->read_only) {
@@ -363,34 +367,37 @@ static int redis_replicate_commands(lua_State *L)
 }
 
 /* No debugger exists (hostile-inputs.md, 2.1: an interpreter that a debugger can reach was freed
- * under it): there is never a session for these to stop in. */
+ * under it). Who asks to be stopped is told, instead of running on as if somebody had looked. */
 static int redis_breakpoint(lua_State *L)
 {
-    lua_pushboolean(L, 0);
-    return 1;
+    return raise_text(L,
+                      "ERR redis.breakpoint() can't stop here: this server has no script debugger");
 }
 
+/* Writes to a debugger's session, of which there is none: as in Redis, it does nothing then. */
 static int redis_debug(lua_State *L)
 {
     (void)L;
     return 0;
 }
 
+/* Redis's numbers. Peers are replicas, as far as scripts know. */
 enum { REPL_NONE = 0, REPL_AOF = 1, REPL_REPLICA = 2, REPL_ALL = 3 };
 
+/* Any number is cut to a whole one, and what is none is 0, as in Redis. */
 static int redis_set_repl(lua_State *L)
 {
     if (lua_gettop(L) != 1) {
         return raise_text(L, "ERR redis.set_repl() requires two arguments.");
     }
     lua_Number flags = lua_tonumber(L, 1);
-    if (!(flags >= 0 && flags <= REPL_ALL)) {
+    if (!(flags > -1 && flags < REPL_ALL + 1)) {
         return raise_text(
             L, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
     }
-    if (flags != REPL_ALL) {
-        return raise_text(L, "ERR redis.set_repl() can only be REPL_ALL in this server");
-    }
+    unsigned bits = (unsigned)(int)flags;
+    propagate_aim((bits & REPL_AOF ? PROPAGATE_TO_AOF : 0) |
+                  (bits & REPL_REPLICA ? PROPAGATE_TO_REPLICAS | PROPAGATE_TO_PEERS : 0));
     return 0;
 }
 

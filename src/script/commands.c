@@ -1,6 +1,7 @@
 /* EVAL and its kin, SCRIPT. */
 #include "engine/busy.h"
 #include "script/eval.h"
+#include "script/run.h"
 
 #define EVAL_FLAGS (CMD_NOSCRIPT | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_STALE)
 #define EVAL_RUN_FLAGS (CMD_EXCLUSIVE | CMD_SLOW)
@@ -25,6 +26,16 @@ WRITE_COMMAND(script_eval_ro)
 WRITE_COMMAND(script_evalsha_ro)
 {
     eval_run(c, true, true);
+}
+
+static uint32_t flags_of_eval(const struct call *c) REQUIRES(keyspace_lock)
+{
+    return run_command_flags(c->cmd->flags, eval_flags(c, false));
+}
+
+static uint32_t flags_of_evalsha(const struct call *c) REQUIRES(keyspace_lock)
+{
+    return run_command_flags(c->cmd->flags, eval_flags(c, true));
 }
 
 WRITE_COMMAND(script_load)
@@ -156,6 +167,7 @@ static const struct command_row script_subcommands[] = {
 const struct command_row script_commands[] = {
     {.name = "eval",
      .run = script_eval,
+     .flags_of = flags_of_eval,
      .arity = -3,
      .flags = EVAL_FLAGS | EVAL_RUN_FLAGS | CMD_MAY_REPLICATE,
      .categories = CATEGORY_SCRIPTING,
@@ -167,6 +179,7 @@ const struct command_row script_commands[] = {
      .args = "script " EVAL_ARGS},
     {.name = "eval_ro",
      .run = script_eval_ro,
+     .flags_of = flags_of_eval,
      .arity = -3,
      .flags = EVAL_FLAGS | EVAL_RUN_FLAGS | CMD_READONLY,
      .categories = CATEGORY_SCRIPTING,
@@ -178,6 +191,7 @@ const struct command_row script_commands[] = {
      .args = "script " EVAL_ARGS},
     {.name = "evalsha",
      .run = script_evalsha,
+     .flags_of = flags_of_evalsha,
      .arity = -3,
      .flags = EVAL_FLAGS | EVAL_RUN_FLAGS | CMD_MAY_REPLICATE,
      .categories = CATEGORY_SCRIPTING,
@@ -189,6 +203,7 @@ const struct command_row script_commands[] = {
      .args = "sha1 " EVAL_ARGS},
     {.name = "evalsha_ro",
      .run = script_evalsha_ro,
+     .flags_of = flags_of_evalsha,
      .arity = -3,
      .flags = EVAL_FLAGS | EVAL_RUN_FLAGS | CMD_READONLY,
      .categories = CATEGORY_SCRIPTING,

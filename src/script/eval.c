@@ -23,10 +23,11 @@ static struct {
 
 /* What is looked for, and made where it is missing. */
 struct wanted {
-    struct call *c;
+    struct call *c; /* whom errors are told; NULL: nobody */
     char sha[SHA_CHARS];
     struct slice script; /* ptr NULL: it must be there */
-    unsigned flags;      /* found */
+    bool found;          /* by its SHA1 */
+    unsigned flags;      /* its own */
 };
 
 static void push_registered(lua_State *L, const char *key)
@@ -71,6 +72,20 @@ static void remember(lua_State *L, const struct wanted *w)
 
 /* ---- shebang ---- */
 
+static int shown(struct slice word)
+{
+    return word.len < 128 ? (int)word.len : 128;
+}
+
+/* Replies it, if there is somebody to tell (c); false. */
+static bool fault(struct call *c, const char *what, struct slice word)
+{
+    if (c) {
+        reply_errorf(c->reply, "ERR %s%.*s", what, shown(word), word.ptr);
+    }
+    return false;
+}
+
 static bool read_flags(struct call *c, struct slice list, unsigned *flags)
 {
     while (list.len > 0) {
@@ -78,9 +93,7 @@ static bool read_flags(struct call *c, struct slice list, unsigned *flags)
         size_t len = comma ? (size_t)(comma - list.ptr) : list.len;
         unsigned flag = script_flag_of(slice_of(list.ptr, len));
         if (!flag) {
-            reply_errorf(c->reply, "ERR Unexpected flag in script shebang: %.*s",
-                         len < 128 ? (int)len : 128, list.ptr);
-            return false;
+            return fault(c, "Unexpected flag in script shebang: ", slice_of(list.ptr, len));
         }
         *flags |= flag;
         len += comma != NULL;
@@ -89,24 +102,15 @@ static bool read_flags(struct call *c, struct slice list, unsigned *flags)
     return true;
 }
 
-static int shown(struct slice word)
-{
-    return word.len < 128 ? (int)word.len : 128;
-}
-
 static bool read_words(struct call *c, const struct shebang *s, unsigned *flags)
 {
     if (!slice_equal(s->engine, SLICE("lua"))) {
-        reply_errorf(c->reply, "ERR Unexpected engine in script shebang: #!%.*s", shown(s->engine),
-                     s->engine.ptr);
-        return false;
+        return fault(c, "Unexpected engine in script shebang: #!", s->engine);
     }
     for (int i = 1; i < s->count; i++) {
         struct slice list;
         if (!shebang_word_is(s->words[i], "flags=", &list)) {
-            reply_errorf(c->reply, "ERR Unknown lua shebang option: %.*s", shown(s->words[i]),
-                         s->words[i].ptr);
-            return false;
+            return fault(c, "Unknown lua shebang option: ", s->words[i]);
         }
         if (!read_flags(c, list, flags)) {
             return false;
@@ -115,7 +119,7 @@ static bool read_words(struct call *c, const struct shebang *s, unsigned *flags)
     return true;
 }
 
-/* The flags and the code of w->script; false with the error replied. */
+/* The flags and the code of w->script; false with the error replied (w->c NULL: to nobody). */
 static bool read_shebang(struct wanted *w, struct slice *code)
 {
     struct shebang s;
@@ -123,7 +127,7 @@ static bool read_shebang(struct wanted *w, struct slice *code)
     w->flags = valid && s.engine.ptr ? 0 : SCRIPT_UNDECLARED;
     *code = s.code;
     if (!valid) {
-        reply_error(w->c->reply, "ERR Invalid script shebang");
+        fault(w->c, "Invalid script shebang", SLICE(""));
     } else if (s.engine.ptr) {
         valid = read_words(w->c, &s, &w->flags);
     }
@@ -239,20 +243,34 @@ void eval_load(struct call *c, struct slice script)
 static int look_up(lua_State *L)
 {
     struct wanted *w = lua_touserdata(L, 1);
-    w->flags = push_cached(L, w);
+    w->found = push_cached(L, w);
     return 0;
+}
+
+/* Finds the script of a SHA1 and its flags. */
+static bool find(struct slice sha, struct wanted *w)
+{
+    lua_State *L = cache.vm.L;
+    if (!read_sha(sha, w->sha)) {
+        return false;
+    }
+    bool found = lua_cpcall(L, look_up, w) == 0 && w->found;
+    lua_settop(L, 0);
+    return found;
 }
 
 bool eval_exists(struct slice sha)
 {
-    lua_State *L = cache.vm.L;
-    struct wanted w = {.flags = 0};
-    if (!read_sha(sha, w.sha)) {
-        return false;
-    }
-    bool found = lua_cpcall(L, look_up, &w) == 0;
-    lua_settop(L, 0);
-    return found && w.flags;
+    struct wanted w = {.c = NULL};
+    return find(sha, &w);
+}
+
+unsigned eval_flags(const struct call *c, bool by_sha)
+{
+    struct wanted w = {.script = c->argv[1]};
+    struct slice code;
+    bool known = by_sha ? find(c->argv[1], &w) : read_shebang(&w, &code);
+    return known ? w.flags : SCRIPT_UNDECLARED;
 }
 
 static void extend(lua_State *L)

@@ -13,6 +13,9 @@ void eval_add_figures(struct script_figures *figures);
 
 /* EVAL, EVALSHA and their _RO forms. */
 void eval_run(struct call *c, bool by_sha, bool read_only) REQUIRES(keyspace_lock);
+/* What the script of an EVAL, or its kin by SHA1, says of itself (enum script_flag):
+ * SCRIPT_UNDECLARED also where it is not known, or not valid. */
+unsigned eval_flags(const struct call *c, bool by_sha) REQUIRES(keyspace_lock);
 /* SCRIPT LOAD: replies the SHA1. */
 void eval_load(struct call *c, struct slice script) REQUIRES(keyspace_lock);
 /* True when the script of that SHA1 (any case) is there. */

@@ -163,7 +163,7 @@ static bool may_join(struct library *const *libraries, int count, const struct l
 {
     for (int i = 0; i < count; i++) {
         if (strcmp(libraries[i]->name, l->name) == 0) {
-            buf_printf(error, "Library '%s' already exists", l->name);
+            buf_printf(error, "Library %s already exists", l->name);
             return false;
         }
     }
@@ -310,11 +310,22 @@ static bool load_code(struct load *load, bool trusted)
     return load->done;
 }
 
-struct library *functions_compile(struct slice code, bool trusted, struct buf *error)
+/* Whether no library has that name; else says so. */
+static bool is_new_name(const struct library *l, struct buf *error)
+{
+    bool is_new = find_library(slice_cstr(l->name)) < 0;
+    if (!is_new) {
+        buf_printf(error, "Library '%s' already exists", l->name);
+    }
+    return is_new;
+}
+
+struct library *functions_compile(struct slice code, bool trusted, bool new_name, struct buf *error)
 {
     struct library *l = mem_calloc(1, sizeof(*l));
     struct load load = {.library = l, .error = error};
-    if (functions_read_metadata(code, l, &load.code, error) && load_code(&load, trusted)) {
+    if (functions_read_metadata(code, l, &load.code, error) &&
+        (!new_name || is_new_name(l, error)) && load_code(&load, trusted)) {
         l->code = mem_dup(code.ptr, code.len);
         l->code_len = code.len;
         return l;
@@ -370,10 +381,10 @@ static struct slice store_code(size_t index) REQUIRES_SHARED(keyspace_lock)
     return slice_of(l->code, l->code_len);
 }
 
-static bool store_load(struct slice code, struct buf *error) NO_THREAD_SAFETY_ANALYSIS
+static bool store_load(struct slice code, bool replace, struct buf *error) NO_THREAD_SAFETY_ANALYSIS
 {
-    struct library *l = functions_compile(code, true, error);
-    return l && functions_adopt_take(&l, 1, false, false, error);
+    struct library *l = functions_compile(code, true, false, error);
+    return l && functions_adopt_take(&l, 1, replace, false, error);
 }
 
 static void store_flush(void) NO_THREAD_SAFETY_ANALYSIS
@@ -381,8 +392,33 @@ static void store_flush(void) NO_THREAD_SAFETY_ANALYSIS
     functions_flush();
 }
 
-static const struct function_store_ops store_ops = {
-    .count = store_count, .code = store_code, .load = store_load, .flush = store_flush};
+static bool store_replace(const struct slice *codes, size_t count,
+                          struct buf *error) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct library **libraries = mem_alloc((count + 1) * sizeof(*libraries));
+    size_t done = 0;
+    bool fine = true;
+    while (fine && done < count) {
+        libraries[done] = functions_compile(codes[done], true, false, error);
+        fine = libraries[done] != NULL;
+        done += fine;
+    }
+    if (fine) {
+        fine = functions_adopt_take(libraries, (int)count, false, true, error);
+    } else {
+        for (size_t i = 0; i < done; i++) {
+            functions_free(libraries[i]);
+        }
+    }
+    mem_free(libraries);
+    return fine;
+}
+
+static const struct function_store_ops store_ops = {.count = store_count,
+                                                    .code = store_code,
+                                                    .load = store_load,
+                                                    .flush = store_flush,
+                                                    .replace = store_replace};
 
 /* ---- life ---- */
 

@@ -37,9 +37,10 @@ uint64_t functions_library_count(void);
 uint64_t functions_function_count(void);
 
 /* Compiles and runs the code of a library, which is not among the others yet; NULL with the error's
- * text (without "ERR ") appended. What a client brings has half a second for it; what is `trusted`,
- * since a server took it before (files, the primary), as long as a slow machine may need. */
-struct library *functions_compile(struct slice code, bool trusted, struct buf *error)
+ * text (without "ERR ") appended. With `new_name` it is not even run when there is a library of
+ * that name. What a client brings has half a second for it; what is `trusted`, since a server took
+ * it before (files, the primary), as long as a slow machine may need. */
+struct library *functions_compile(struct slice code, bool trusted, bool new_name, struct buf *error)
     REQUIRES(keyspace_lock);
 /* Takes libraries into the collection, all or none; those of the same names are replaced if
  * `replace`. `flush`: all that were there before go. False with the error's text appended, and the

@@ -35,6 +35,12 @@ WRITE_COMMAND(function_fcall)
     functions_call(c, false);
 }
 
+static uint32_t flags_of_fcall(const struct call *c) REQUIRES(keyspace_lock)
+{
+    const struct function *f = functions_find(c->argv[1]);
+    return run_command_flags(c->cmd->flags, f ? f->flags : SCRIPT_UNDECLARED);
+}
+
 WRITE_COMMAND(function_fcall_ro)
 {
     functions_call(c, true);
@@ -52,7 +58,8 @@ WRITE_COMMAND(function_load)
         }
         replace = true;
     }
-    struct library *l = functions_compile(c->argv[c->argc - 1], c->session->internal, &error);
+    struct library *l =
+        functions_compile(c->argv[c->argc - 1], c->session->internal, !replace, &error);
     if (!l || !functions_adopt_take(&l, 1, replace, false, &error)) {
         reply_failure(c, &error);
         return;
@@ -223,7 +230,7 @@ static int read_payload(struct slice body, bool trusted, struct library **librar
             buf_append_cstr(error, "failed loading functions payload");
             fine = false;
         } else {
-            libraries[count] = functions_compile(buf_slice(&code), trusted, error);
+            libraries[count] = functions_compile(buf_slice(&code), trusted, false, error);
             fine = libraries[count] != NULL;
             count += fine;
         }
@@ -400,6 +407,7 @@ static const struct command_row function_subcommands[] = {
 const struct command_row function_commands[] = {
     {.name = "fcall",
      .run = function_fcall,
+     .flags_of = flags_of_fcall,
      .arity = -3,
      .flags = FCALL_FLAGS | CMD_MAY_REPLICATE,
      .categories = CATEGORY_SCRIPTING,
@@ -411,6 +419,7 @@ const struct command_row function_commands[] = {
      .args = FCALL_ARGS},
     {.name = "fcall_ro",
      .run = function_fcall_ro,
+     .flags_of = flags_of_fcall,
      .arity = -3,
      .flags = FCALL_FLAGS | CMD_READONLY,
      .categories = CATEGORY_SCRIPTING,

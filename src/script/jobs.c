@@ -192,7 +192,7 @@ static bool run_first(void)
     session_init(&session, session_next_id());
     snprintf(session.peer, sizeof(session.peer), "cron");
     if (runs && keyspace_try_exclusive()) {
-        run_due(&session, clock_wall_ms());
+        run_due(&session, keyspace_time_ms(clock_wall_ms()));
         keyspace_unlock_exclusive();
         reclaim_run();
     } else {

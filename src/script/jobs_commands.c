@@ -91,7 +91,7 @@ static void propagate_job(struct call *c, const struct job_terms *t) REQUIRES(ke
         buf_append_char(&mode, ':');
         buf_append_slice(&mode, t->user);
     }
-    propagate_add(&draft, c->argv[0]);
+    propagate_add(&draft, command_word(c->cmd));
     propagate_add(&draft, c->argv[1]);
     propagate_add(&draft, buf_slice(&mode));
     propagate_add_number(&draft, t->start_ms);

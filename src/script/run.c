@@ -46,6 +46,17 @@ struct script_run *run_current(void)
 
 /* ---- before ---- */
 
+uint32_t run_command_flags(uint32_t flags, unsigned script_flags)
+{
+    if (script_flags & SCRIPT_UNDECLARED) {
+        return flags;
+    }
+    flags &= ~(uint32_t)(CMD_WRITE | CMD_DENYOOM | CMD_STALE);
+    flags |= script_flags & SCRIPT_NO_WRITES ? 0 : CMD_WRITE;
+    flags |= script_flags & (SCRIPT_NO_WRITES | SCRIPT_ALLOW_OOM) ? 0 : CMD_DENYOOM;
+    return flags | (script_flags & SCRIPT_ALLOW_STALE ? CMD_STALE : 0);
+}
+
 bool run_parse_keys(struct script_run *run)
 {
     int64_t count;
@@ -67,37 +78,49 @@ bool run_parse_keys(struct script_run *run)
     return true;
 }
 
-bool run_is_allowed(struct script_run *run)
+/* Why a script that may write must not run now; NULL when it may. */
+static const char *write_refusal(const struct script_run *run)
 {
-    bool declared = !(run->flags & SCRIPT_UNDECLARED);
-    run->read_only = run->command_is_ro || run->flags & SCRIPT_NO_WRITES;
-    const char *short_of_memory = memory_limit_now(run->c->session);
-    if (declared && !(run->flags & (SCRIPT_NO_WRITES | SCRIPT_ALLOW_OOM)) && short_of_memory) {
-        reply_error(run->c->reply, run->c->nested ? "OOM allow-oom flag is not set on the script, "
-                                                    "can not run it when used memory > 'maxmemory'"
-                                                  : short_of_memory);
-        return false;
+    const char *refusal = gate_write_refusal(run->c->session);
+    if (!refusal && run->command_is_ro) {
+        refusal = "ERR Can not execute a script with write flag using *_ro command.";
     }
-    run->short_of_memory = !(run->flags & SCRIPT_ALLOW_OOM) && memory_limit_now(run->c->session);
+    return refusal;
+}
+
+/* Why the script must not run at all now; NULL when it may. */
+static const char *refusal_of(const struct script_run *run)
+{
+    static const char no_memory[] =
+        "OOM allow-oom flag is not set on the script, can not run it when "
+        "used memory > 'maxmemory'";
+    const char *short_of_memory = memory_limit_now(run->c->session), *refusal = NULL;
+    bool declared = !(run->flags & SCRIPT_UNDECLARED);
+    if (declared && !(run->flags & (SCRIPT_NO_WRITES | SCRIPT_ALLOW_OOM)) && short_of_memory) {
+        return run->c->nested ? no_memory : short_of_memory;
+    }
     if (declared && !run->read_only && run->short_of_memory) {
-        reply_error(run->c->reply,
-                    "OOM allow-oom flag is not set on the script, can not run it when "
-                    "used memory > 'maxmemory'");
-        return false;
+        return no_memory;
     }
     if (declared && !(run->flags & SCRIPT_NO_WRITES)) {
-        if (run->command_is_ro) {
-            reply_error(run->c->reply,
-                        "ERR Can not execute a script with write flag using *_ro command.");
-            return false;
-        }
-        const char *refusal = gate_write_refusal(run->c->session);
-        if (refusal) {
-            reply_error(run->c->reply, refusal);
-            return false;
-        }
+        refusal = write_refusal(run);
     }
-    return true;
+    /* Who says nothing of itself does not say that it may see old data. */
+    bool may_be_stale = declared && run->flags & SCRIPT_ALLOW_STALE;
+    return refusal || may_be_stale ? refusal : gate_stale_refusal(run->c->session);
+}
+
+bool run_is_allowed(struct script_run *run)
+{
+    const struct session *s = run->c->session;
+    run->read_only = run->command_is_ro || run->flags & SCRIPT_NO_WRITES;
+    run->short_of_memory = !(run->flags & SCRIPT_ALLOW_OOM) && memory_limit_now(s);
+    run->stale = gate_stale_refusal(s) != NULL;
+    const char *refusal = refusal_of(run);
+    if (refusal) {
+        reply_error(run->c->reply, refusal);
+    }
+    return !refusal;
 }
 
 /* ---- errors ---- */
@@ -463,6 +486,7 @@ void run_execute(struct vm *vm, struct script_run *run)
         run_reply_error(L, run->c, &run->name);
     }
     lua_settop(L, 0);
+    propagate_aim(PROPAGATE_TO_ALL); /* whatever the script has set */
     if (!busy_is_at_end()) {
         propagate_end_unit();
     }

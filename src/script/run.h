@@ -40,13 +40,17 @@ struct script_run {
     struct vm *vm;
     bool read_only; /* writes are refused */
     bool has_written;
-    bool short_of_memory;    /* as it began: nothing that needs memory before the first write */
-    int resp;                /* 2, or 3 after redis.setresp(3) */
+    bool stale;           /* as it began: a replica without its primary, told not to serve that */
+    bool short_of_memory; /* as it began: nothing that needs memory before the first write */
+    int resp;             /* 2, or 3 after redis.setresp(3) */
     uint64_t unpolled_ticks; /* spent in commands since the last look at the clock */
     struct arena *arena;
     struct reply *reply; /* of its commands */
 };
 
+/* Flags of a call (enum command_flag), from those of its command and those of its script: what
+ * command.h calls flags_of. */
+uint32_t run_command_flags(uint32_t flags, unsigned script_flags);
 /* Reads the count of keys at argument 2; false with the error replied. */
 bool run_parse_keys(struct script_run *run) MUST_CHECK;
 /* Whether it may run at all; false with the error replied. */

@@ -110,15 +110,34 @@ static void freeze_strings(lua_State *L)
     lua_pop(L, 2);
 }
 
+/* Replaces the table on top by its stand-in, the same one each time: two names of one table stay
+ * two names of one. `made`: tables and their stand-ins. */
+static void freeze_once(lua_State *L, int made)
+{
+    lua_pushvalue(L, -1);
+    lua_rawget(L, made);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1); /* table, table */
+        freeze_table(L);
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2); /* table, stand-in, table, stand-in */
+        lua_rawset(L, made);
+    }
+    lua_replace(L, -2);
+}
+
 /* Every table among the globals, then the globals themselves. */
 static void freeze_environment(lua_State *L)
 {
     lua_pushvalue(L, LUA_GLOBALSINDEX);
     int globals = lua_gettop(L);
+    lua_newtable(L);
+    int made = globals + 1;
     lua_pushnil(L);
     while (lua_next(L, globals)) {
         if (lua_istable(L, -1) && !lua_rawequal(L, -1, globals)) {
-            freeze_table(L);
+            freeze_once(L, made);
             lua_pushvalue(L, -2);
             lua_insert(L, -2);
             lua_rawset(L, globals); /* an existing field: the walk may go on */
@@ -126,6 +145,7 @@ static void freeze_environment(lua_State *L)
             lua_pop(L, 1);
         }
     }
+    lua_pop(L, 1);
     freeze_strings(L);
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, vm_no_such_global);

@@ -36,14 +36,18 @@
 #include "keyspace/reclaim.h"
 #include "keyspace/changes.h"
 #include "keyspace/watching.h"
+#include "net/client_memory.h"
 #include "net/listener.h"
 #include "net/net.h"
 #include "net/overload.h"
 #include "persist/aof.h"
 #include "net/tls_settings.h"
 #include "persist/load.h"
+#include "persist/payload.h"
 #include "persist/persist.h"
 #include "persist/save.h"
+#include "repl/active.h"
+#include "repl/active_feed.h"
 #include "repl/backlog.h"
 #include "repl/link.h"
 #include "repl/migrate.h"
@@ -58,6 +62,7 @@
 #include "server/oom_score.h"
 #include "server/options.h"
 #include "server/proc_title.h"
+#include "server/restart.h"
 #include "server/sections.h"
 #include "server/signal_options.h"
 #include "server/supervise.h"
@@ -78,6 +83,7 @@ static const struct option *const option_tables[] = {
     server_options,
     resp_options,
     auth_options,
+    command_options,
     event_options,
     acl_rule_options,
     acl_file_options,
@@ -105,6 +111,7 @@ static const struct option *const option_tables[] = {
     signal_options,
     busy_options,
     repl_options,
+    active_options,
     follow_options,
     shutdown_options,
     inert_options,
@@ -196,6 +203,9 @@ void boot_prepare(void)
     for (size_t i = 0; i < COUNT_OF(command_tables); i++) {
         command_register(command_tables[i]);
     }
+    if (active_is_preview()) {
+        command_register(active_commands);
+    }
 }
 
 /* Keeps the log's stamps right over a change of summer time. */
@@ -252,6 +262,32 @@ static void change_repl_id(void)
     keyspace_unlock_exclusive();
 }
 
+/* DEBUG RESTART, CRASH-AND-RECOVER. An orderly end is that of SHUTDOWN, with the configuration
+ * saved where it has a file. World. */
+static bool restart(bool orderly, int64_t delay_ms, const char **error) NO_THREAD_SAFETY_ANALYSIS
+{
+    const char *why;
+    if (!restart_is_possible(error)) {
+        return false;
+    }
+    if (!orderly) {
+        log_warning("DEBUG CRASH-AND-RECOVER: the program begins anew as it is");
+        supervise_restarting();
+        restart_now(delay_ms);
+    } else if (config_file_path()[0] && !config_rewrite(&why)) {
+        log_warning("DEBUG RESTART: cannot save the configuration: %s", why);
+    } else if (!shutdown_wait_begin(SHUTDOWN_NOW) && snapshot_ops()->before_exit(SHUTDOWN_NOW)) {
+        log_notice("DEBUG RESTART: ending, to begin anew");
+        restart_wish(delay_ms);
+        shutdown_request(SHUTDOWN_NOW | SHUTDOWN_READY | SHUTDOWN_AGAIN);
+        return true;
+    } else {
+        shutdown_wait_end();
+    }
+    *error = "ERR failed to restart the server. Check server logs.";
+    return false;
+}
+
 static void setup_process(void)
 {
     thread_cpus_setup();
@@ -269,6 +305,8 @@ static void setup_process(void)
     crash_report_setup();
     cron_register(&role_job);
     debug_set_change_repl_id(change_repl_id);
+    debug_set_restart(restart);
+    debug_set_client_eviction(client_memory_describe);
 }
 
 static bool start_log(void)
@@ -310,6 +348,8 @@ static void setup(void)
     db_setup((int)server_settings.databases);
     parked_setup();
     propagate_setup();
+    propagate_set_payload_writer(payload_write);
+    active_setup();
     watching_setup();
     changes_setup();
     reclaim_set_peekers(&gil);
@@ -333,6 +373,7 @@ static void teardown(void)
     reclaim_teardown();
     parked_teardown();
     repl_teardown();
+    active_teardown();
     propagate_teardown();
     watching_teardown();
     db_teardown();
@@ -420,7 +461,7 @@ static const struct load_listener load_listener = {.progress = on_load_progress,
 static bool start(struct event_base *base)
 {
     enum load_begun begun = load_begin(&load_listener);
-    if (begun == LOAD_BEGUN_BAD || !net_start(base)) {
+    if (begun == LOAD_BEGUN_BAD || !active_begin() || !net_start(base)) {
         return false;
     }
     repl_start();
@@ -441,7 +482,11 @@ static int serve(void)
     unsigned flags = SHUTDOWN_NOSAVE;
     if (started) {
         flags = serve_until_end(base);
-        supervise_stopping();
+        if (flags & SHUTDOWN_AGAIN) {
+            supervise_restarting();
+        } else {
+            supervise_stopping();
+        }
     }
     bool failed = !started || load_failed;
     load_stop();

@@ -142,10 +142,6 @@ static const struct {
 } features[] = {
     {"activedefrag", "Active defragmentation cannot be enabled: this server has none"},
     {"cluster-enabled", "cluster mode does not exist in this version"},
-    {"active-replica", "active replication does not exist in this version"},
-    {"multi-master", "replication from several primaries does not exist in this version"},
-    {"multi-master-no-forward",
-     "replication from several primaries does not exist in this version"},
     {"allow-write-during-load", "active replication does not exist in this version"},
     {"enable-keydb-fastsync", "KeyDB's fast sync does not exist in this version"},
     {"repl-backlog-disk-reserve", "a backlog on disk does not exist in this version"},
@@ -157,7 +153,6 @@ static const struct {
     {"blob-support", "storage providers (FLASH) do not exist in this version"},
     {"db-s3-object", "saving to S3 does not exist in this version"},
     {"loadmodule", "modules do not exist in this version"},
-    {"rename-command", "renaming commands does not exist in this version: use ACL rules"},
     {"watchdog-period", "the software watchdog does not exist in this version"},
     {"testmode", "KeyDB's test mode does not exist in this version"},
     {"rdbfuzz-mode", "KeyDB's RDB fuzzing mode does not exist in this version"},
@@ -217,9 +212,6 @@ static void format_nothing(const struct option *option UNUSED, struct buf *out U
 const struct option absent_options[] = {
     ABSENT_BOOL("activedefrag", 0, "no"),
     ABSENT_BOOL("cluster-enabled", OPTION_IMMUTABLE, "no"),
-    ABSENT_BOOL("active-replica", OPTION_IMMUTABLE, "no"),
-    ABSENT_BOOL("multi-master", OPTION_IMMUTABLE, "no"),
-    ABSENT_BOOL("multi-master-no-forward", 0, "no"),
     ABSENT_BOOL("allow-write-during-load", 0, "no"),
     ABSENT_BOOL("enable-keydb-fastsync", 0, "no"),
     ABSENT_MEMORY("repl-backlog-disk-reserve", OPTION_IMMUTABLE),
@@ -234,7 +226,6 @@ const struct option absent_options[] = {
     ABSENT_LINE("storage-provider", OPTION_IMMUTABLE | OPTION_HIDDEN),
     ABSENT_LINE("scratch-file-path", OPTION_IMMUTABLE | OPTION_HIDDEN),
     ABSENT_LINE("loadmodule", OPTION_IMMUTABLE | OPTION_HIDDEN),
-    ABSENT_LINE("rename-command", OPTION_IMMUTABLE | OPTION_HIDDEN),
     {.name = NULL},
 };
 

@@ -54,6 +54,7 @@ static void on_cron(evutil_socket_t fd, short what, void *arg)
     }
     cron_run(now_ms);
     if (!gate_is_loading()) {
+        now_ms = keyspace_time_ms(now_ms);
         expire_sweep(now_ms, 1000000 / server_settings.hz * SWEEP_PERCENT / 100);
         evict_cron(now_ms, 1000000 / server_settings.hz * EVICT_PERCENT / 100);
     }

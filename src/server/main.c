@@ -6,6 +6,7 @@
 #include "server/boot.h"
 #include "server/build_info.h"
 #include "server/proc_title.h"
+#include "server/restart.h"
 #include "server/system_check.h"
 
 #include <errno.h>
@@ -67,14 +68,22 @@ static int answer_at_once(int argc, char **argv)
     return -1;
 }
 
-/* Writes "--name value ..." arguments as lines of a configuration file. */
+static bool is_option_name(const char *arg)
+{
+    return strncmp(arg, "--", 2) == 0 && arg[2];
+}
+
+/* Writes "--name value ..." arguments as lines of a configuration file. As in Redis `--save` alone
+ * is `--save ""`. */
 static void join_arguments(int argc, char **argv, struct buf *text)
 {
     for (int i = 0; i < argc; i++) {
         const char *arg = argv[i];
-        if (strncmp(arg, "--", 2) == 0 && arg[2]) {
+        if (is_option_name(arg)) {
+            bool is_last = i + 1 == argc || is_option_name(argv[i + 1]);
             buf_append_cstr(text, text->len ? "\n" : "");
             buf_append_cstr(text, arg + 2);
+            buf_append_cstr(text, is_last && strcmp(arg, "--save") == 0 ? " \"\"" : "");
         } else {
             buf_append_char(text, ' ');
             buf_append_quoted(text, slice_cstr(arg));
@@ -143,10 +152,16 @@ int main(int argc, char **argv)
     if (status >= 0) {
         return status;
     }
+    restart_setup(argc, argv);
     proc_title_setup(argc, argv);
     boot_prepare();
     if (!load_configuration(argc, argv)) {
         return 1;
     }
-    return boot_run();
+    status = boot_run();
+    if (status == 0) {
+        restart_if_wished();
+    }
+    restart_teardown();
+    return status;
 }

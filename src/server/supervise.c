@@ -1,8 +1,10 @@
 /* See supervise.h. */
 #include "server/supervise.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "server/options.h"
+#include "server/restart.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,9 @@ static struct {
 
 void supervise_daemonize(void)
 {
+    if (restart_was()) {
+        return;
+    }
     pid_t child = fork();
     if (child < 0) {
         fprintf(stderr, "Can't go to the background: %s\n", strerror(errno));
@@ -70,7 +75,10 @@ void supervise_setup(int supervised)
     bool listens = getenv("NOTIFY_SOCKET") != NULL;
     if (supervised == SUPERVISED_UPSTART) {
         if (getenv("UPSTART_JOB")) {
-            raise(SIGSTOP);
+            /* Said once for all: nobody would let it go on a second time. */
+            if (!restart_was()) {
+                raise(SIGSTOP);
+            }
         } else {
             log_warning("supervised is upstart, but UPSTART_JOB is not set: going on unsupervised");
         }
@@ -104,6 +112,17 @@ void supervise_stopping(void)
 {
     if (state.notify) {
         sd_notify(0, "STOPPING=1\nSTATUS=Closing\n");
+    }
+}
+
+void supervise_restarting(void)
+{
+    char text[128];
+    /* To systemd a unit that stops and goes on has failed; one that reloads has not. */
+    snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Restarting\n",
+             (unsigned long long)clock_mono_us());
+    if (state.notify) {
+        sd_notify(0, text);
     }
 }
 

@@ -5,7 +5,8 @@
 
 #include "base/compiler.h"
 
-/* Leaves the terminal and the starting shell (daemonize yes). Before threads. */
+/* Leaves the terminal and the starting shell (daemonize yes); a process that was restarted has done
+ * so. Before threads. */
 void supervise_daemonize(void);
 /* Writes the pid file when one is wanted; a failure is only logged. Removes it at the end. */
 void supervise_write_pidfile(const char *path);
@@ -16,6 +17,8 @@ void supervise_setup(int supervised);
 void supervise_ready(void);
 void supervise_status(const char *format, ...) PRINTF_LIKE(1, 2);
 void supervise_stopping(void);
+/* Stopping, but the same process will say that it is ready again. */
+void supervise_restarting(void);
 void supervise_extend_timeout_us(unsigned long long more_us);
 
 #endif

@@ -168,16 +168,25 @@ static void free_block(struct entry *e)
     mem_free_sized(e, entry_block_bytes(e));
 }
 
-/* A block like `e` with another key and expiry; the value's bytes, pointer or integer are carried
- * over. `e` is freed. */
-static struct entry *reshape(struct entry *e, struct slice key, int64_t expiry_ms)
+static void put_stamp(struct entry *e, const void *stamp)
+{
+    if (stamp) {
+        memcpy((void *)entry_stamp(e), stamp, ENTRY_STAMP_BYTES);
+    }
+}
+
+/* A block like `e` with another key, expiry and stamp (NULL: none); the value's bytes, pointer or
+ * integer are carried over. `e` is freed. */
+static struct entry *reshape(struct entry *e, struct slice key, int64_t expiry_ms,
+                             const void *stamp)
 {
     bool external = e->flags & ENTRY_EXTERNAL;
-    uint8_t flags =
-        shape_flags(key, external, expiry_ms) | (e->flags & (ENTRY_RAW | ENTRY_MEMBER_TTL));
+    uint8_t flags = shape_flags(key, external, expiry_ms) | (stamp ? ENTRY_STAMPED : 0) |
+                    (e->flags & (ENTRY_RAW | ENTRY_MEMBER_TTL));
     struct entry *result =
         create(key, entry_type(e), entry_encoding(e), flags, e->embedded_len, expiry_ms);
     entry_set_clock(result, entry_clock(e));
+    put_stamp(result, stamp);
     if (external) {
         entry_set_integer(result, entry_integer(e));
     } else {
@@ -187,18 +196,29 @@ static struct entry *reshape(struct entry *e, struct slice key, int64_t expiry_m
     return result;
 }
 
+/* What goes over to a block made anew for the same key; `from` is freed. */
 static void keep_head(struct entry *to, struct entry *from)
 {
     entry_set_clock(to, entry_clock(from));
+    put_stamp(to, entry_stamp(from));
     to->flags |= from->flags & ENTRY_RAW;
     free_block(from);
+}
+
+/* The flags of a block for the key, expiry and stamp of `e`. */
+static uint8_t same_flags(const struct entry *e, bool external)
+{
+    return shape_flags(entry_key(e), external, entry_expiry_ms(e)) | (e->flags & ENTRY_STAMPED);
 }
 
 struct entry *entry_with_room(struct entry *e, size_t bytes)
 {
     assert(!member_ttl_any(e));
-    struct entry *result = entry_create_payload(entry_key(e), entry_type(e), entry_encoding(e),
-                                                bytes, entry_expiry_ms(e));
+    assert(bytes <= ENTRY_EMBEDDED_MAX);
+    struct slice key = entry_key(e);
+    uint8_t flags = same_flags(e, false);
+    struct entry *result = create(key, entry_type(e), entry_encoding(e), flags,
+                                  payload_room(flags, key.len, bytes), entry_expiry_ms(e));
     if (!(e->flags & ENTRY_EXTERNAL)) {
         size_t kept =
             e->embedded_len < result->embedded_len ? e->embedded_len : result->embedded_len;
@@ -215,8 +235,9 @@ struct entry *entry_with_pointer(struct entry *e, enum encoding encoding, void *
         entry_set_encoding(e, encoding);
         return e;
     }
-    struct entry *result = entry_create_pointer(entry_key(e), entry_type(e), encoding, pointer_take,
-                                                entry_expiry_ms(e));
+    struct entry *result =
+        create(entry_key(e), entry_type(e), encoding, same_flags(e, true), 0, entry_expiry_ms(e));
+    entry_set_pointer(result, pointer_take);
     keep_head(result, e);
     return result;
 }
@@ -240,12 +261,21 @@ struct entry *entry_with_expiry(struct entry *e, int64_t expiry_ms)
         }
         return e;
     }
-    return reshape(e, entry_key(e), expiry_ms);
+    return reshape(e, entry_key(e), expiry_ms, entry_stamp(e));
 }
 
 struct entry *entry_with_key(struct entry *e, struct slice key)
 {
-    return reshape(e, key, entry_expiry_ms(e));
+    return reshape(e, key, entry_expiry_ms(e), entry_stamp(e));
+}
+
+struct entry *entry_with_stamp(struct entry *e, const void *stamp)
+{
+    if (!stamp != !(e->flags & ENTRY_STAMPED)) {
+        return reshape(e, entry_key(e), entry_expiry_ms(e), stamp);
+    }
+    put_stamp(e, stamp);
+    return e;
 }
 
 struct entry *entry_copy(const struct entry *e, struct slice key, int64_t expiry_ms)

@@ -8,7 +8,9 @@
  *   8      expiry in Unix milliseconds, when ENTRY_EXPIRES
  *   8      pointer or integer, when ENTRY_EXTERNAL; with ENTRY_MEMBER_TTL the pointer stands at the
  *          start of a struct that hangs in between (member_ttl.h)
- *   16     replication stamp, when ENTRY_STAMPED (active replicas; not used yet)
+ *   16     replication stamp, when ENTRY_STAMPED: only on active replicas. Bytes that go with the
+ *          key through all that happens to its value; who writes them knows what they mean
+ *          (repl/active_origins.h)
  *   4      key length, when ENTRY_LONG_KEY
  *   n      key bytes
  *   m      when not ENTRY_EXTERNAL: the bytes of an ENCODING_EMBEDDED string, or the payload of a
@@ -102,6 +104,14 @@ static inline size_t entry_fixed_bytes(uint8_t flags)
 {
     return (size_t)((flags & ENTRY_EXPIRES) << 3) + ((flags & ENTRY_EXTERNAL) << 2) +
            ((flags & ENTRY_STAMPED) << 2);
+}
+
+#define ENTRY_STAMP_BYTES 16
+/* The replication stamp, ENTRY_STAMP_BYTES without alignment; NULL when the entry has none. */
+static inline const void *entry_stamp(const struct entry *e)
+{
+    uint8_t before = e->flags & (ENTRY_EXPIRES | ENTRY_EXTERNAL);
+    return e->flags & ENTRY_STAMPED ? e->body + entry_fixed_bytes(before) : NULL;
 }
 
 static inline struct slice entry_key(const struct entry *e)
@@ -200,7 +210,10 @@ bool entry_overwrite_embedded(struct entry *e, struct slice value);
  * presence unchanged and no new key it works in place and returns `e`. */
 struct entry *entry_with_expiry(struct entry *e, int64_t expiry_ms);
 struct entry *entry_with_key(struct entry *e, struct slice key);
-/* A deep copy of `e` under `key` with `expiry_ms`. */
+/* The same with another replication stamp (ENTRY_STAMP_BYTES; NULL: without one). In place where
+ * there is one already. */
+struct entry *entry_with_stamp(struct entry *e, const void *stamp);
+/* A deep copy of `e` under `key` with `expiry_ms`, without a replication stamp. */
 struct entry *entry_copy(const struct entry *e, struct slice key, int64_t expiry_ms);
 /* Frees the entry and all that hangs off it. Nulls the caller's pointer. The entry is unlinked: no
  * lock. */

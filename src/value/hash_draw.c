@@ -8,10 +8,25 @@
  * as many draws again. */
 #define SPARSE_FACTOR 3
 
+/* Fields of a table drawn at once. */
+#define DRAWN_TOGETHER 64
+
 static void collect(const struct hash_item *item, void *context)
 {
     const void ***next = context;
     *(*next)++ = item->at;
+}
+
+static void draw_from_table(const struct table *t, const void **places, size_t count)
+{
+    for (size_t drawn = 0; drawn < count;) {
+        uintptr_t *slots[DRAWN_TOGETHER];
+        size_t some = count - drawn < DRAWN_TOGETHER ? count - drawn : DRAWN_TOGETHER;
+        table_draw(t, slots, (unsigned)some);
+        for (size_t i = 0; i < some; i++) {
+            places[drawn++] = table_entry(*slots[i]);
+        }
+    }
 }
 
 void hash_draw(const struct entry *e, const void **places, size_t count)
@@ -19,9 +34,7 @@ void hash_draw(const struct entry *e, const void **places, size_t count)
     uint64_t len = hash_len(e);
     assert(len > 0);
     if (!hash_is_packed(e)) {
-        for (size_t i = 0; i < count; i++) {
-            places[i] = table_entry(*table_random(hash_table(e)));
-        }
+        draw_from_table(hash_table(e), places, count);
         return;
     }
     if (count == 1) {

@@ -12,6 +12,10 @@
  */
 #define SAMPLE_BY_DRAWING_PART 3
 
+/* Members of a table drawn at once: as many as stay in the first cache level until they are shown.
+ */
+#define DRAWN_TOGETHER 64
+
 void set_random(const struct entry *e, struct set_member *m)
 {
     enum encoding encoding = entry_encoding(e);
@@ -98,9 +102,31 @@ static void draw_packed(const unsigned char *lp, uint64_t count, set_visit_fn vi
     mem_free(places);
 }
 
+static void draw_from_table(const struct table *t, uint64_t count, set_visit_fn visit,
+                            void *context)
+{
+    while (count > 0) {
+        uintptr_t *slots[DRAWN_TOGETHER];
+        unsigned some = count < DRAWN_TOGETHER ? (unsigned)count : DRAWN_TOGETHER;
+        table_draw(t, slots, some);
+        for (unsigned i = 0; i < some; i++) {
+            struct set_member m;
+            set_member_of_element(&m, table_entry(*slots[i]));
+            visit(&m, context);
+        }
+        count -= some;
+    }
+}
+
 void set_draw(const struct entry *e, uint64_t count, set_visit_fn visit, void *context)
 {
-    if (entry_encoding(e) == ENCODING_LISTPACK && count > 1) {
+    enum encoding encoding = entry_encoding(e);
+    assert(set_count(e) > 0);
+    if (encoding == ENCODING_TABLE) {
+        draw_from_table(entry_pointer(e), count, visit, context);
+        return;
+    }
+    if (encoding == ENCODING_LISTPACK && count > 1) {
         draw_packed(entry_pointer(e), count, visit, context);
         return;
     }

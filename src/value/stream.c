@@ -92,20 +92,6 @@ static void renew_first_id(struct stream *s, const struct entry *e)
     assert(stream_id_is_zero(s->facts.first_id) == (s->facts.length == 0));
 }
 
-void stream_set_facts(struct entry *e, struct stream_id last_id, const uint64_t *entries_added,
-                      const struct stream_id *max_deleted_id)
-{
-    assert(!entries_added || *entries_added <= STREAM_ADDED_MAX);
-    struct stream_facts *facts = &stream_of(e)->facts;
-    facts->last_id = last_id;
-    if (entries_added) {
-        facts->entries_added = *entries_added;
-    }
-    if (max_deleted_id) {
-        facts->max_deleted_id = *max_deleted_id;
-    }
-}
-
 /* ---- nodes ---- */
 
 void stream_master_read(const unsigned char *lp, struct stream_master *m)
@@ -142,6 +128,34 @@ static void remove_node(struct stream *s, struct radix_cursor *at)
         char key[STREAM_ID_KEY_BYTES];
         radix_cursor_copy_key(&s->tail, key);
         s->tail_id = stream_id_of_key(key);
+    }
+}
+
+/* ---- facts ---- */
+
+static void drop_nodes(struct stream *s)
+{
+    struct radix_cursor node = radix_first(&s->nodes);
+    while (radix_cursor_valid(&node)) {
+        remove_node(s, &node);
+    }
+}
+
+void stream_set_facts(struct entry *e, struct stream_id last_id, const uint64_t *entries_added,
+                      const struct stream_id *max_deleted_id)
+{
+    assert(!entries_added || *entries_added <= STREAM_ADDED_MAX);
+    struct stream *s = stream_of(e);
+    struct stream_facts *facts = &s->facts;
+    facts->last_id = last_id;
+    if (facts->length == 0 && s->nodes.count > 0 && stream_id_compare(last_id, s->tail_id) < 0) {
+        drop_nodes(s); /* deleted entries, before which the next one may stand */
+    }
+    if (entries_added) {
+        facts->entries_added = *entries_added;
+    }
+    if (max_deleted_id) {
+        facts->max_deleted_id = *max_deleted_id;
     }
 }
 

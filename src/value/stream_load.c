@@ -8,7 +8,7 @@ struct node_check {
     const unsigned char *lp;
     const unsigned char *at; /* the next element, NULL at the end */
     struct stream_id base;   /* master's ID */
-    struct stream_id last;   /* of the entry before, or the greatest before this node */
+    struct stream_id last;   /* of the live entry before, or the greatest before this node */
     uint64_t fields;         /* of the master */
     uint64_t live, deleted;  /* entries met */
     struct stream_id first_live;
@@ -67,14 +67,17 @@ static bool check_entry(struct node_check *n)
     }
     /* Differences wrap (stream.c). */
     struct stream_id id = {n->base.ms + (uint64_t)ms, n->base.seq + (uint64_t)seq};
-    if (stream_id_compare(id, n->last) <= 0 || stream_id_compare(id, n->base) < 0) {
+    if (stream_id_compare(id, n->base) < 0) {
         return false;
     }
-    n->last = id;
     if (flags & STREAM_FLAG_DELETED) {
         n->deleted++;
         return true;
     }
+    if (stream_id_compare(id, n->last) <= 0) {
+        return false;
+    }
+    n->last = id;
     n->first_live = n->live == 0 ? id : n->first_live;
     n->live++;
     return true;
@@ -107,7 +110,8 @@ bool stream_load_node(struct entry *e, struct stream_id master, struct slice lis
     struct node_check n = {
         .lp = lp, .at = listpack_first(lp), .base = master, .last = s->facts.last_id};
     /* Not before what is there: the tree's order is that of the entries. */
-    if (s->nodes.count > 0 && stream_id_compare(master, n.last) <= 0) {
+    if (s->nodes.count > 0 &&
+        (stream_id_compare(master, n.last) <= 0 || stream_id_compare(master, s->tail_id) <= 0)) {
         return false;
     }
     if (!check_node(&n)) {
@@ -129,13 +133,14 @@ bool stream_load_node(struct entry *e, struct stream_id master, struct slice lis
 bool stream_load_facts(struct entry *e, uint64_t length, struct stream_id last_id,
                        struct stream_id max_deleted_id, uint64_t entries_added)
 {
-    struct stream_facts *facts = &stream_of(e)->facts;
-    if (length != facts->length || stream_id_compare(last_id, facts->last_id) < 0 ||
-        stream_id_compare(max_deleted_id, last_id) > 0 || entries_added < length) {
+    const struct stream *s = stream_of(e);
+    /* What is added next has to stand behind the last node's ID. */
+    bool behind = length == 0 || stream_id_compare(last_id, s->tail_id) >= 0;
+    if (length != s->facts.length || stream_id_compare(last_id, s->facts.last_id) < 0 || !behind ||
+        entries_added < length) {
         return false;
     }
-    facts->last_id = last_id;
-    facts->max_deleted_id = max_deleted_id;
-    facts->entries_added = entries_added < STREAM_ADDED_MAX ? entries_added : STREAM_ADDED_MAX;
+    uint64_t added = entries_added < STREAM_ADDED_MAX ? entries_added : STREAM_ADDED_MAX;
+    stream_set_facts(e, last_id, &added, &max_deleted_id);
     return true;
 }

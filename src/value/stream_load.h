@@ -7,7 +7,8 @@
 #include "value/stream.h"
 
 /* Puts a copy of a node behind those that are there; false when its bytes are no node, or one whose
- * entries do not all stand behind what is there. The stream's length, first_id and last_id follow.
+ * entries do not all stand behind what is there. Deleted entries may stand in any order: Redis
+ * before 7.2 lets XSETID go back behind them. The stream's length, first_id and last_id follow.
  */
 bool stream_load_node(struct entry *e, struct stream_id master, struct slice listpack) MUST_CHECK;
 /* After the last node: the facts that come from outside too. False when they contradict the

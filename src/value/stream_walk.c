@@ -97,6 +97,9 @@ bool stream_walk_next(struct stream_cursor *c)
             continue;
         }
         read_entry(c, at);
+        if (stream_integer(c->flags) & STREAM_FLAG_DELETED) {
+            continue; /* whose ID says nothing of those behind it */
+        }
         if (c->down ? stream_id_compare(c->id, c->first) < 0
                     : stream_id_compare(c->id, c->last) > 0) {
             c->lp = NULL;
@@ -104,7 +107,7 @@ bool stream_walk_next(struct stream_cursor *c)
         }
         bool in_range = c->down ? stream_id_compare(c->id, c->last) <= 0
                                 : stream_id_compare(c->id, c->first) >= 0;
-        if (in_range && !(stream_integer(c->flags) & STREAM_FLAG_DELETED)) {
+        if (in_range) {
             return true;
         }
     }
@@ -143,8 +146,8 @@ struct stream_id stream_node_last_id(const struct radix_cursor *node)
 
 /* ---- checking ---- */
 
-/* Checks a node: every element is where the layout says, IDs ascend, the counts are right. Returns
- * its last ID. */
+/* Checks a node: every element is where the layout says, the IDs of what is there ascend, the
+ * counts are right. Returns the last of them. */
 static struct stream_id check_node(const struct radix_cursor *node, struct stream_id before,
                                    uint64_t *length)
 {
@@ -159,9 +162,9 @@ static struct stream_id check_node(const struct radix_cursor *node, struct strea
         const unsigned char *previous = c.flags;
         read_entry(&c, at);
         assert(entry_before(&c) == previous && stream_id_compare(c.id, c.base) >= 0);
-        assert(stream_id_compare(c.id, before) > 0);
-        before = c.id;
         bool is_deleted = stream_integer(at) & STREAM_FLAG_DELETED;
+        assert(is_deleted || stream_id_compare(c.id, before) > 0);
+        before = is_deleted ? before : c.id;
         alive += !is_deleted;
         deleted += is_deleted;
         while (c.left > 0) {

@@ -69,6 +69,17 @@ struct entry *string_create_blob(struct slice key, struct blob *blob_take, int64
     return e;
 }
 
+/* Another block for the same key's value. */
+static void replace(struct entry **e, struct entry *moved_take)
+{
+    entry_set_clock(moved_take, entry_clock(*e));
+    if (unlikely(entry_stamp(*e) != NULL)) {
+        moved_take = entry_with_stamp(moved_take, entry_stamp(*e));
+    }
+    entry_destroy(e);
+    *e = moved_take;
+}
+
 /* Turns the string into one with an exclusive blob of at least `len` bytes capacity. NULL without
  * memory. */
 static struct blob *make_blob(struct entry **e, size_t len)
@@ -91,9 +102,7 @@ static struct blob *make_blob(struct entry **e, size_t len)
     memcpy(fresh->bytes, old.ptr, old.len);
     struct entry *moved = entry_create_pointer(entry_key(*e), VALUE_STRING, ENCODING_BLOB, fresh,
                                                entry_expiry_ms(*e));
-    entry_set_clock(moved, entry_clock(*e));
-    entry_destroy(e);
-    *e = moved;
+    replace(e, moved);
     return fresh;
 }
 
@@ -109,9 +118,7 @@ static char *make_embedded(struct entry **e, size_t len)
     struct slice value = slice_of(content, len);
     if (!entry_overwrite_embedded(*e, value)) {
         struct entry *moved = entry_create_string(entry_key(*e), value, entry_expiry_ms(*e));
-        entry_set_clock(moved, entry_clock(*e));
-        entry_destroy(e);
-        *e = moved;
+        replace(e, moved);
     }
     (*e)->flags |= ENTRY_RAW;
     return embedded_bytes(*e);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/rand.h"
 #include "value/member_ttl.h"
 #include "value/zset_priv.h"
 
@@ -573,6 +574,38 @@ uint64_t zset_scan(const struct entry *e, uint64_t cursor, uint64_t count, zset_
         visit(zset_cursor_member(&c, text), zset_cursor_score(&c), context);
     }
     return 0;
+}
+
+/* Members of a large set drawn at once. */
+#define DRAWN_TOGETHER 64
+
+static void draw_large(const struct zset *z, uint64_t count, zset_visit_fn visit, void *context)
+{
+    while (count > 0) {
+        uintptr_t *slots[DRAWN_TOGETHER];
+        unsigned some = count < DRAWN_TOGETHER ? (unsigned)count : DRAWN_TOGETHER;
+        table_draw(&z->members, slots, some);
+        for (unsigned i = 0; i < some; i++) {
+            const struct skiplist_node *n = table_entry(*slots[i]);
+            visit(skiplist_bytes(n), n->score, context);
+        }
+        count -= some;
+    }
+}
+
+void zset_draw(const struct entry *e, uint64_t count, zset_visit_fn visit, void *context)
+{
+    uint64_t size = zset_count(e);
+    char text[ZSET_TEXT_BYTES];
+    assert(size > 0);
+    if (is_large(e)) {
+        draw_large(large_of(e), count, visit, context);
+        return;
+    }
+    for (; count > 0; count--) {
+        struct zset_cursor at = zset_cursor_at(e, rand_below(size), false);
+        visit(zset_cursor_member(&at, text), zset_cursor_score(&at), context);
+    }
 }
 
 void zset_check(const struct entry *e)

@@ -110,6 +110,9 @@ typedef void (*zset_visit_fn)(struct slice member, double score, void *context);
 uint64_t zset_scan(const struct entry *e, uint64_t cursor, uint64_t count, zset_visit_fn visit,
                    void *context);
 
+/* Shows `count` random members, each drawn from all; the set is not empty. */
+void zset_draw(const struct entry *e, uint64_t count, zset_visit_fn visit, void *context);
+
 /* A draft: members being gathered for a result, no value yet. A large one can be put in order and
  * made a value bit by bit. No lock; owned by the caller. */
 struct zset_draft {

@@ -120,9 +120,25 @@ def test_payloads_of_each_other(server, oracle):
             payload = source.call("FUNCTION", "DUMP")
             target.ok("FUNCTION", "RESTORE", payload)
             assert target.call("FCALL", "other", "0") == b"b"
-            assert target.error("FUNCTION", "RESTORE", payload).endswith(b"already exists")
+            assert target.error("FUNCTION", "RESTORE", payload) in [
+                b"ERR Library %s already exists" % name for name in (b"a", b"b")]
             target.ok("FUNCTION", "RESTORE", payload, "REPLACE")
             target.ok("FUNCTION", "RESTORE", payload, "FLUSH")
             assert target.call("FUNCTION", "STATS")[3][1] == [b"libraries_count", 2, b"functions_count", 14]
         for c in (ours, theirs):
+            c.call("FUNCTION", "FLUSH")
+
+
+def test_a_name_that_is_taken_is_seen_before_the_code_is_run(server, oracle):
+    """Which of two faults is told."""
+    with server.connect() as ours, oracle.connect() as theirs:
+        for c in (ours, theirs):
+            c.call("FUNCTION", "FLUSH")
+            c.call("FUNCTION", "LOAD", "#!lua name=taken\nredis.register_function('f', function() end)")
+            for code in ("x y", "error('never')", "while true do end", "return 1"):
+                assert c.error("FUNCTION", "LOAD", "#!lua name=taken\n" + code) == \
+                    b"ERR Library 'taken' already exists", code
+            assert b"already exists" not in c.error("FUNCTION", "LOAD", "REPLACE",
+                                                    "#!lua name=taken\nx y")
+            assert c.call("FCALL", "f", "0") is None
             c.call("FUNCTION", "FLUSH")

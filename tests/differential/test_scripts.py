@@ -129,6 +129,9 @@ return redis.status_reply({})
 return {redis.REPL_ALL, redis.REPL_AOF, redis.REPL_NONE, redis.REPL_REPLICA, redis.REPL_SLAVE}
 return {redis.LOG_DEBUG, redis.LOG_VERBOSE, redis.LOG_NOTICE, redis.LOG_WARNING}
 return {redis.replicate_commands(), redis.set_repl(redis.REPL_ALL)}
+redis.set_repl(redis.REPL_NONE) redis.set_repl(redis.REPL_AOF) return redis.set_repl(redis.REPL_SLAVE)
+redis.set_repl('x') redis.set_repl(nil) redis.set_repl({}) redis.set_repl('3') redis.set_repl(1.7) return 1
+redis.set_repl(-0.9) redis.set_repl(3.9) return 1
 return redis.acl_check_cmd('set', 'a', 'b')
 return redis.acl_check_cmd('set')
 return redis.breakpoint()
@@ -244,6 +247,11 @@ return redis.setresp(4)
 return redis.setresp('x')
 return redis.set_repl()
 return redis.set_repl(99)
+return redis.set_repl(-1)
+return redis.set_repl(4)
+return redis.set_repl(3, 3)
+return redis.set_repl(2^32 + 1)
+return redis.set_repl(0/0)
 return redis.acl_check_cmd()
 return redis.acl_check_cmd('nosuch')
 return redis.acl_check_cmd('set', {})

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "repl/active_class.h"
 #include "repl/active_frame.h"
+#include "repl/active_take.h"
 #include "repl/active_unit.h"
 
 #include <stdio.h>
@@ -90,6 +91,39 @@ static void put_again(const struct active_frame *f, struct buf *out)
     mem_free(clocks);
 }
 
+static bool sees(void *context, uint64_t stamp)
+{
+    (void)context;
+    return stamp < UINT64_MAX / 2;
+}
+
+static bool takes_unit(void *context, struct active_unit *unit, const char **error)
+{
+    (void)error;
+    active_origins_advance(context, active_dot_origin(unit->dot), active_dot_sequence(unit->dot));
+    return true;
+}
+
+/* The same bytes as a link's: positions move by one write at a time or not at all. */
+static void take_all(struct slice data)
+{
+    struct active_origins o;
+    struct active_take t;
+    struct active_frame f;
+    const char *error;
+    size_t consumed;
+    active_origins_init(&o);
+    const struct active_sink sink = {.see = sees, .unit = takes_unit, .context = &o};
+    active_take_init(&t, active_origins_enter(&o, &(struct active_origin_id){.epoch = 7}));
+    while (active_frame_next(data, 1 << 20, &f, &consumed, &error) == ACTIVE_FRAME_WHOLE &&
+           active_take_frame(&t, &o, &f, &sink, &error) <= ACTIVE_TAKEN_BEFORE) {
+        data = slice_of(data.ptr + consumed, data.len - consumed);
+    }
+    require(active_origins_at(&o, t.self)->position == 0, "nobody writes in our name");
+    active_take_deinit(&t);
+    active_origins_deinit(&o);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
@@ -97,6 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     struct active_origin_id id;
     char text[ACTIVE_ORIGIN_CHARS];
     look_at_positions(data);
+    take_all(data);
     if (active_origin_parse(slice_of(data.ptr, len < sizeof(text) ? len : sizeof(text)), &id)) {
         active_origin_format(&id, text);
         require(memcmp(text, data.ptr, sizeof(text)) == 0, "an origin's text is the same");

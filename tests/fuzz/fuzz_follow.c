@@ -3,7 +3,7 @@
  * applied is what the backlog has, so the offset never leaves the bytes that came.
  *
  * An input is the primary's bytes as they are; first those of a link, and behind "\n---\n", if that
- * is there, those of the next one. */
+ * is there, those of the next one. Its length decides about repl-diskless-load. */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -162,6 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (chdir(directory) < 0) {
         abort();
     }
+    follow_settings.diskless_load = (int)(size % (DISKLESS_SWAP + 1));
     const uint8_t *next = memmem(data, size, SEPARATOR, strlen(SEPARATOR));
     talk(data, next ? (size_t)(next - data) : size);
     if (next) {

@@ -8,7 +8,7 @@ from integration.test_everything_at_once import (collections, comings_and_goings
 from lib.bounds import eventually
 from lib.resp import Error
 from lib.seeds import seeds
-from lib.server import is_redis, server_path
+from lib.server import is_redis, parse_info, server_path
 
 pytestmark = pytest.mark.skipif(is_redis(server_path()), reason="options and types of ours")
 
@@ -87,5 +87,8 @@ def test_administration_loop(make_server, seed):
     run_all(server, seed, [administration, data, data, collections, scripts, scripts, scripts,
                            listening, comings_and_goings])
     with server.connect() as client:
+        # What the others had sent before they went is run to its end.
+        eventually(lambda: parse_info(client.call("INFO", "clients"))["connected_clients"] == "1",
+                   "all others are gone")
         client.ok("FLUSHALL", "SYNC")
         eventually(lambda: client.call("DBSIZE") == 0, "no job makes anything any more")

@@ -149,6 +149,10 @@ def test_ours_reads_redis(make_server, preamble):
             rewrite(oracle)
             client.call("RPUSH", "l", "after")
             client.pipeline([["MULTI"], ["INCR", "n"], ["INCR", "n"], ["EXEC"]])
+            # Told as "=", with the limit still there.
+            client.ok("CONFIG", "SET", "stream-node-max-entries", "1")
+            client.pipeline([["XADD", "trimmed", "%d-1" % i, "f", "v"] for i in range(1, 9)])
+            assert client.call("XTRIM", "trimmed", "MAXLEN", "~", "3", "LIMIT", "2") == 2
             before = shown(client)
         oracle.stop()
         shutil.copytree(oracle.file("appendonlydir"), server.file("appendonlydir"))
@@ -218,6 +222,29 @@ def test_on_and_off_while_it_runs(make_server):
     with server.connect() as client:
         assert sorted(client.call("KEYS", "*")) == [b"after", b"before", b"last", b"meanwhile",
                                                     b"unlogged"]
+
+
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_end_before_the_first_base(make_server, by_signal):
+    """appendonly has just been turned on: an orderly end writes the base that is missing."""
+    server = make_server({"rdb-key-save-delay": "10000"}, files=FILES)
+    with server.connect() as client:
+        client.ok("DEBUG", "POPULATE", 5000)
+        client.ok("CONFIG", "SET", "appendonly", "yes")
+        for _ in range(3):
+            client.call("INCR", "n")
+        assert server.info()["aof_rewrite_in_progress"] == "1"
+        if by_signal:
+            server.stop()
+        else:
+            client.send("SHUTDOWN")
+            assert server.wait_exit() == 0
+    server.options.update({"appendonly": "yes", "rdb-key-save-delay": "0"})
+    for n in (4, 5):
+        server.start()
+        with server.connect() as client:
+            assert client.call("DBSIZE") == 5001 and client.call("INCR", "n") == n
+        server.stop()
 
 
 def test_loadaof_and_info(make_server):

@@ -254,6 +254,25 @@ def test_switching_on_fails(make_faulty, faults, switches):
         assert sorted(c.call("KEYS", "*")) == [b"a", b"b", b"c"]
 
 
+def test_end_without_a_base(make_faulty, faults):
+    """The base that is missing cannot be written: the end is refused, unless it is forced."""
+    server = make_faulty(dict(AOF, **{"appendonly": "no", "rdb-key-save-delay": "10000"}))
+    with server.connect() as c:
+        c.ok("DEBUG", "POPULATE", 5000)
+        c.ok("CONFIG", "SET", "appendonly", "yes")
+        faults.set(open_error=errno.ENOSPC)
+        for words in (["SHUTDOWN"], ["SHUTDOWN", "NOSAVE"]):
+            assert c.error(*words) == b"ERR Errors trying to SHUTDOWN. Check logs."
+        assert c.call("INCR", "n") == 1
+        faults.set()
+        c.ok("CONFIG", "SET", "rdb-key-save-delay", "0")
+        rewritten(server, "ok")
+        assert c.call("INCR", "n") == 2
+    server.options.update({"appendonly": "yes", "rdb-key-save-delay": "0"})
+    with restarted(server) as c:
+        assert c.call("DBSIZE") == 5001 and c.call("INCR", "n") == 3
+
+
 def test_no_descriptors(make_server):
     """The log's file stays open; a rewrite needs new ones."""
     server = make_server(AOF, files=FILES)
@@ -287,3 +306,22 @@ def test_no_room_for_a_rewrite(make_server, small_disk):  # noqa: F811
         c.ok("SET", "c", "1")
     with restarted(server) as c:
         assert sorted(c.call("KEYS", "*")) == [b"b", b"c"]
+
+
+def test_a_size_that_cannot_be_had_at_the_start(make_faulty, faults):
+    """The start stops; were the size taken for nothing, the log would be cut to that."""
+    server = make_faulty({"appendonly": "yes"})
+    with server.connect() as c:
+        for i in range(100):
+            c.ok("SET", "k%d" % i, "v")
+    server.kill_all()
+    folder = server.file("appendonlydir")
+    before = {name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)}
+    assert sum(before.values()) > 2000
+    faults.set(fstat_error=errno.EIO)
+    assert "Cannot open the AOF: " + os.strerror(errno.EIO) in server.start_fails()
+    assert before == {name: os.path.getsize(os.path.join(folder, name)) for name in before}
+    faults.set()
+    server.start()
+    with server.connect() as c:
+        assert c.call("DBSIZE") == 100

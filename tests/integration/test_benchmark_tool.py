@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from lib.bounds import scaled
-from lib.server import REPOSITORY, free_port
+from lib.server import REPOSITORY, closed_port
 
 OURS = os.environ.get("KEYDB_BENCHMARK", os.path.join(REPOSITORY, "src", "keydb-benchmark"))
 THEIRS = shutil.which("redis-benchmark")
@@ -309,8 +309,9 @@ def test_uri_and_password(oracle):
 
 
 def test_nobody_listens():
-    done = subprocess.run([OURS, "-p", str(free_port()), "-q"], capture_output=True, text=True,
-                          timeout=scaled(60))
+    with closed_port() as port:
+        done = subprocess.run([OURS, "-p", str(port), "-q"], capture_output=True, text=True,
+                              timeout=scaled(60))
     assert done.returncode == 1
     assert "Could not connect" in done.stderr and "refused" in done.stderr
 

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from lib.bounds import eventually
-from lib.server import is_redis, server_path
+from lib.server import ORACLE, is_redis, server_path
 
 pytestmark = pytest.mark.any_threads
 
@@ -87,3 +87,63 @@ def test_info_counts_errors_and_names_the_build(started, tmp_path):
                              stdout=subprocess.PIPE).stdout
     info = client.info("server")
     assert " build=%s" % info["redis_build_id"] in version
+
+
+def outcome(path, words, option, directory):
+    """What CONFIG GET says about an option after a start with these words; None: no start."""
+    process = subprocess.Popen(
+        [path, "--port", "0", "--unixsocket", "o.sock", "--dir", str(directory), *words],
+        cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    client = redis.Redis(unix_socket_path=str(directory / "o.sock"), decode_responses=True)
+    try:
+        eventually(lambda: process.poll() is not None or answers(client), "start or refusal", 30)
+        return client.config_get(option)[option] if process.poll() is None else None
+    finally:
+        client.close()
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("words", [
+    ["--save", "3600 1"],
+    ["--save", "3600", "1", "300", "100"],
+    ["--save", "3600 1 300 100"],
+    ["--save", " 60  5 "],
+    ["--save", ""],
+    ["--save", " "],
+    ["--save"],
+    ["--save", "--timeout", "5"],
+    ["--save", "3600 1", "--save", "300 100"],
+    ["--save", "", "--save", "60 5"],
+    ["--save", "60 5", "--save", ""],
+    ["--save", "60 5", "--save"],
+    ["--save", "3600 1", "300 100"],
+    ["--save", "3600"],
+    ["--save", '"3600 1"'],
+    ["--save", "a b"],
+    ["--bind", "127.0.0.1 127.0.0.2"],
+    ["--oom-score-adj-values", " 0  200 800"],
+    ["--client-output-buffer-limit", "normal 1 1 1 pubsub 2 2 2"],
+    ["--shutdown-on-sigterm", "save now"],
+    ["--latency-tracking-info-percentiles", "1 2"],
+    ["--latency-tracking-info-percentiles", ""],
+    ["--hz", "20 30"],
+    ["--timeout"],
+], ids=" ".join)
+def test_one_word_of_several(words, tmp_path):
+    """Words that belong together may be one argument, as scripts quote them."""
+    option = words[0][2:]
+    for name in "ours", "redis":
+        (tmp_path / name).mkdir()
+    assert outcome(server_path(), words, option, tmp_path / "ours") == \
+        outcome(ORACLE, words, option, tmp_path / "redis")
+
+
+def test_one_word_of_several_in_a_file(started, tmp_path):
+    (tmp_path / "server.conf").write_text('port 0\nunixsocket s.sock\nsave "3600 1"\nsave "60 5 7 8"\n')
+    client = started(["server.conf"])
+    assert client.config_get("save") == {"save": "3600 1 60 5 7 8"}
+    client.config_set("save", "1 2")
+    assert client.config_rewrite()
+    assert "save 1 2\n" in (tmp_path / "server.conf").read_text()

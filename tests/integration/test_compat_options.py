@@ -60,6 +60,8 @@ semi-ordered-set-bucket-size 0
 max-rand-count 4611686018427387903
 db-s3-object ""
 tls-allowlist client.example.org
+tls-rotation yes
+tls-auditlog-blocklist client.example.org
 availability-zone us-east-1a
 time-thread-priority no
 enable-motd no
@@ -96,7 +98,6 @@ REFUSED = [
     ("rdbfuzz-mode yes", "fuzzing mode"),
     ("blob-support yes", "storage providers"),
     ("activedefrag yes", "Active defragmentation"),
-    ("rename-command CONFIG \"\"", "renaming commands"),
 ]
 
 

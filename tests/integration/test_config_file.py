@@ -148,3 +148,22 @@ def test_version_and_help():
                          ("-h", b"Usage")):
         done = subprocess.run([server_path(), option], capture_output=True, timeout=20)
         assert word in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("line", ['save 3600 1 ""', 'save "" 3600 1', "save '3600 1 \"\"'",
+                                  'user "bob on >x"'])
+def test_words_that_do_not_belong_together(make_server, make_oracle, line):
+    """As with redis-server, an empty word takes nothing back beside others, and a user's name is a word."""
+    oracle = make_oracle(start=False)
+    oracle.config = line + "\n"
+    for server in (make_server(config=line + "\n", start=False), oracle):
+        server.options["save"] = None
+        failure = server.start_fails()
+        assert "at line 1" in failure or "ACL" in failure
+
+
+def test_config_set_of_words_that_do_not_belong_together(client, oracle):
+    for c in (client, oracle.connect()):
+        before = c.call("CONFIG", "GET", "save")
+        assert b"save" in c.error("CONFIG", "SET", "save", '3600 1 ""')
+        assert c.call("CONFIG", "GET", "save") == before

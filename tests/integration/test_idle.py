@@ -10,6 +10,9 @@ from lib.server import is_redis, server_path
 pytestmark = pytest.mark.any_threads
 
 SECONDS = 2.0
+# Being preempted counts as waking up, and a busy machine does it now and then; a thread that wakes
+# by itself does so in every look. So the quietest of several looks counts, thread by thread.
+LOOKS = 5
 
 
 def switches(pid):
@@ -42,19 +45,29 @@ def idle_server(make_server):
     return server
 
 
-def check(counts, server_threads):
+def judge(counts, server_threads):
     main = [count for name, count in counts.items() if name.startswith("main ")]
     others = {name: count for name, count in counts.items() if not name.startswith("main ")}
     assert len(main) == 1 and len(others) >= server_threads, counts
     # hz is 10: the cron wakes 20 times in 2 s.
-    assert main[0] <= 60, counts
     busy = {name: count for name, count in others.items()
             if count > 5 and name.startswith(("server-", "reclaim"))}
+    return busy if main[0] <= 60 else dict(busy, main=main[0])
+
+
+def check_quiet(server, server_threads):
+    quietest = {}
+    for _ in range(LOOKS):
+        for name, count in woken(server).items():
+            quietest[name] = min(count, quietest.get(name, count))
+        busy = judge(quietest, server_threads)
+        if not busy:
+            return
     assert not busy, busy
 
 
 def test_sixteen_threads_sleep(idle_server):
-    check(woken(idle_server), 16)
+    check_quiet(idle_server, 16)
 
 
 def test_idle_clients_wake_nobody(idle_server):
@@ -62,7 +75,7 @@ def test_idle_clients_wake_nobody(idle_server):
     for client in clients:
         client.ok("SET", "key", "value", "EX", "1000")
     time.sleep(0.2)
-    check(woken(idle_server), 16)
+    check_quiet(idle_server, 16)
     for client in clients:
         client.close()
 
@@ -73,7 +86,7 @@ def test_a_blocked_writer_is_no_busy_loop(idle_server):
         client.ok("SET", "big", "x" * 1_000_000)
         deaf.send_raw(b"GET big\r\n" * 20)
         time.sleep(0.5)
-        check(woken(idle_server), 16)
+        check_quiet(idle_server, 16)
 
 
 def test_the_pause_of_clients_is_no_busy_loop(idle_server):
@@ -81,6 +94,6 @@ def test_the_pause_of_clients_is_no_busy_loop(idle_server):
         client.ok("CLIENT", "PAUSE", "3600000", "WRITE")
         waiting.send("SET", "k", "v")
         time.sleep(0.2)
-        check(woken(idle_server), 16)
+        check_quiet(idle_server, 16)
         client.ok("CLIENT", "UNPAUSE")
         assert waiting.read() == b"OK"

@@ -3,6 +3,8 @@
 import re
 import socket
 
+import pytest
+
 from lib.bounds import eventually
 
 LINE = re.compile(rb"[0-9]{10}\.[0-9]{6} \[([0-9]+) ([^ ]+)\] (.*)\Z")
@@ -90,16 +92,30 @@ def test_the_monitor_may_leave_or_die(connect):
     eventually(lambda: b"flags=O" not in client.call("CLIENT", "LIST"), "RESET ends MONITOR")
 
 
-def test_a_monitor_that_does_not_read_is_dropped_or_bounded(make_server):
-    server = make_server({"client-output-buffer-limit": ["normal", "1mb", "1mb", "0"]})
+def lines_that_nobody_reads(watcher, client):
+    """Lets a monitor have 20 MB of lines: the kernel keeps a fifth of that at most (tcp_wmem)."""
+    # A small window: what the kernel keeps for a reader that does not read stays small.
+    watcher.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+    watcher.ok("MONITOR")
+    data = b"*2\r\n$4\r\nECHO\r\n$10000\r\n" + b"x" * 10_000 + b"\r\n"
+    for _ in range(10):
+        client.exchange(data * 200, 200)
+
+
+@pytest.mark.parametrize("limit", ["normal 1mb 1mb 0", "replica 1mb 1mb 0"])
+def test_a_monitor_that_does_not_read_is_closed(make_server, limit):
+    """A monitor is a normal client; where those have no limit (the default), it has the replicas'."""
+    server = make_server({"client-output-buffer-limit": limit.split()})
     with server.connect() as watcher, server.connect() as client:
-        # A small window: what the kernel keeps for a reader that does not read stays small.
-        watcher.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-        watcher.ok("MONITOR")
-        data = b"*2\r\n$4\r\nECHO\r\n$10000\r\n" + b"x" * 10_000 + b"\r\n"
+        lines_that_nobody_reads(watcher, client)
+        eventually(lambda: b"flags=O" not in client.call("CLIENT", "LIST"),
+                   "the monitor over its limit is closed")
 
-        def dropped():
-            client.exchange(data * 200, 200)
-            return b"flags=O" not in client.call("CLIENT", "LIST")
 
-        eventually(dropped, "the monitor over its limit is closed")
+def test_a_monitor_has_the_normal_limit_where_there_is_one(make_server):
+    """A smaller limit for replicas is none of its business then."""
+    server = make_server({"client-output-buffer-limit":
+                          ["normal", "100mb", "100mb", "0", "replica", "1mb", "1mb", "0"]})
+    with server.connect() as watcher, server.connect() as client:
+        lines_that_nobody_reads(watcher, client)
+        assert b"flags=O" in client.call("CLIENT", "LIST")

@@ -9,6 +9,7 @@ import pytest
 
 from lib.disk import Disk, File, Recorder
 from lib.power import Round
+from lib.resp import encode
 from lib.rounds import rounds
 from lib.seeds import generator, seeds
 from lib.server import is_redis, server_path
@@ -85,6 +86,82 @@ def test_after_a_kill(recorder, threads, seed):
     one_round(recorder, threads, "always", seed, 16, work)
 
 
+def death_at(recorder, threads, seed, choose, states):
+    """A server dies behind the naming of a file that choose(its naming moments) picks, before it could
+    sync that; the next one starts on what the kernel has and acknowledges more; the power goes."""
+    r = Round(recorder, threads, "always")
+    try:
+        r.start()
+        r.run(0.05)
+        r.rewrite()
+        r.kill()
+        position, kind, path = choose(r.naming_moments())
+        r.rewind(position)
+        r.start_again()
+        r.run(0.1)
+        r.kill()
+        print("death behind", kind, path)
+        r.check_states(generator(seed, "states"), states, since=position)
+    finally:
+        r.end()
+
+
+@pytest.mark.rounds
+@pytest.mark.parametrize("seed", seeds(ROUNDS))
+def test_death_before_a_sync_of_names(recorder, threads, seed):
+    death_at(recorder, threads, seed, generator(seed, "moment").choice, 8)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2, 3])
+def test_death_behind_the_name_of_a_manifest(recorder, threads, which):
+    """That of a new log, of a rewrite's beginning, of its end, and without history."""
+    def manifest(moments):
+        return [m for m in moments if m[1] == "R" and m[2].endswith(".manifest")][which]
+
+    death_at(recorder, threads, which, manifest, 12)
+
+
+OLD_LOG = [["SELECT", "0"], ["INCR", "c0"], ["SET", "p0", "1:" + "x" * 37], ["SELECT", "1"],
+           ["RPUSH", "l0", "1"]]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_an_old_log_moves(recorder, threads, dies):
+    """A single AOF becomes the base of one with several files; with death at each step of it."""
+    log = b"".join(encode(*command) for command in OLD_LOG)
+    r = Round(recorder, threads, "always", log=log)
+    try:
+        r.start_alone()
+        r.kill()
+        rng = generator(1, "states")
+        moments = r.naming_moments() if dies else [(0, "", "")]
+        for position, kind, path in reversed(moments):
+            if dies:
+                print("death behind", kind, path)
+                r.rewind(position)
+                r.start_again()
+                r.run(0.05)
+                r.kill()
+            r.check_states(rng, 4 if dies else 24, since=position)
+    finally:
+        r.end()
+
+
+@pytest.mark.rounds
+@pytest.mark.parametrize("seed", seeds(ROUNDS))
+def test_on_the_moment_it_is_on(recorder, threads, seed):
+    """When the log says that it is on again, it holds what was answered before it was."""
+    r = Round(recorder, threads, "always")
+    try:
+        r.start()
+        r.run(0.05)
+        r.switch_off_and_on()
+        r.kill()
+        r.check_states(generator(seed, "states"), 12, ["none", "torn"], r.unlogged[0][1])
+    finally:
+        r.end()
+
+
 # ---- the model itself: it knows what it has to
 
 def event(kind, fd=3, flags=0, offset=0, payload=b"", pid=1):
@@ -134,6 +211,38 @@ def test_model_renames():
     assert sorted(map(sorted, states(disk, "some", "all"))) == [["f"], ["f", "g"]]
     disk = applied({"f": b"1", "d": None}, event("R", payload=b"f\0d/f"))
     assert len(states(disk, "some", "all")) == 4  # in one, the other, both, none of the directories
+
+
+def test_model_a_second_name():
+    disk = applied({"f": b"1", "d": None}, event("L", payload=b"f\0d/f"))
+    assert states(disk, "none", "all") == [{"f": b"1", "d": None}]
+    assert states(disk, "all", "all") == [{"f": b"1", "d": None, "d/f": b"1"}]
+
+
+def test_model_a_kill_between_a_rename_and_its_record(recorder, tmp_path):
+    """The file is the one that was synced under its old name."""
+    (tmp_path / "f").write_bytes(b"old")
+    (tmp_path / "g").write_bytes(b"new")
+    log = recorder.log(str(tmp_path))
+    os.rename(tmp_path / "g", tmp_path / "f")
+    log.resume()
+    disk = applied(log.initial, *log.events())
+    assert states(disk, "all", "none") == [{"f": b"new"}]
+    assert {"f": b"old", "g": b"new"} in states(disk, "none", "none")
+
+
+@pytest.mark.parametrize("now", [b"durable, and more", b"durab", b"durxyz and more", b"durxy"])
+def test_model_a_kill_between_a_write_and_its_record(recorder, tmp_path, now):
+    """What was durable before and still stands there is durable."""
+    (tmp_path / "f").write_bytes(b"durable")
+    log = recorder.log(str(tmp_path))
+    (tmp_path / "f").write_bytes(now)
+    log.resume()
+    disk = applied(log.initial, *log.events())
+    assert disk.files() == {"f": now}
+    assert states(disk, "none", "none") == [{"f": b"durable"}]
+    for state in states(disk, "none", "torn") + states(disk, "none", "zeros"):
+        assert state["f"][:3] == b"dur"
 
 
 def test_model_a_file_that_is_cut():

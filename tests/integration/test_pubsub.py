@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+import redis
 
 from lib.bounds import descriptors, eventually, scaled
 from lib.pubsub import frame, frames, is_message, subscribe, until_token
@@ -491,7 +492,6 @@ def test_a_server_that_ends_with_subscribers(make_server, threads):
 # -- libraries
 
 def test_redis_py(server):
-    redis = pytest.importorskip("redis")
     host, port = server.address()
     pool = redis.Redis(host=host, port=port)
     got = []

@@ -3,8 +3,7 @@
 import threading
 
 import pytest
-
-redis = pytest.importorskip("redis")
+import redis
 
 
 @pytest.fixture

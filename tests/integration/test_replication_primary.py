@@ -8,22 +8,15 @@ from lib.bounds import eventually
 from lib.replication import Load, check_equal, replication
 from lib.resp import Closed, Connection, Error
 from lib.seeds import generator
-from lib.server import ORACLE, Server
 
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "3600"}
 PIPE, FILE = dict(NOW), {"repl-diskless-sync": "no", "repl-ping-replica-period": "1"}
 
 
 @pytest.fixture
-def replica():
+def replica(make_oracle):
     """A redis-server that can be told to follow somebody."""
-    server = Server(ORACLE, 1, {"save": ""})
-    server.expected_files.add("dump.rdb")
-    yield server.start()
-    server.stop()
-    problems = server.problems()
-    server.remove()
-    assert not problems, problems
+    return make_oracle()
 
 
 def follow(replica, primary):

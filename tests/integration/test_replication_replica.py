@@ -3,7 +3,7 @@
 import pytest
 
 from lib.bounds import eventually
-from lib.replication import Load, check_equal, in_step, replication
+from lib.replication import Load, check_equal, everything, in_step, replication
 from lib.resp import Error
 from lib.seeds import generator
 
@@ -54,6 +54,66 @@ def test_follows_redis(make_server, redis, diskless):
     check_equal(primary, replica)
     stats = primary.info("stats")
     assert stats["sync_full"] == "1" and int(stats["sync_partial_ok"]) >= 4
+
+
+TRIMS = [["MAXLEN", "~", "3", "LIMIT", "2"], ["MAXLEN", "~", "0", "LIMIT", "100"],
+         ["MINID", "~", "4", "LIMIT", "2"], ["MINID", "~", "99", "LIMIT", "0"],
+         ["MAXLEN", "~", "2"], ["MAXLEN", "=", "1"]]
+
+
+def trim_streams(client):
+    """Trims with limits: Redis tells them as "=", with the limit still there."""
+    for number, options in enumerate(TRIMS):
+        for key, command in (("t%d" % number, ["XTRIM", "t%d" % number] + options),
+                             ("a%d" % number, ["XADD", "a%d" % number] + options + ["50-1", "f", "v"])):
+            for i in range(1, 9):
+                client.call("XADD", key, "%d-1" % i, "f", "v")
+            client.call(*command)
+
+
+def set_back_streams(client, key):
+    """The last ID before that of a deleted entry: before 7.2 XSETID allows it."""
+    client.pipeline([["XADD", key, "5-0", "f", "v"], ["XADD", key, "9-0", "f", "v"],
+                     ["XDEL", key, "9-0"]])
+    client.ok("XSETID", key, "7-0")
+    assert client.call("XADD", key, "8-0", "f", "v") == b"8-0"
+
+
+def test_streams_of_redis(make_server, redis):
+    nodes = {"stream-node-max-entries": "1"}
+    primary, replica = redis(**nodes), make_server(nodes)
+    with primary.connect() as client:
+        set_back_streams(client, "before")
+        follow(replica, primary)
+        eventually(lambda: is_up(replica), "link", 30)
+        trim_streams(client)
+        set_back_streams(client, "after")
+        payload = client.call("DUMP", "after")
+    check_equal(primary, replica)
+    with make_server(nodes).connect() as client:
+        client.ok("RESTORE", "s", "0", payload)
+        assert client.call("XRANGE", "s", "-", "+")[-1][0] == b"8-0"
+
+
+def test_counts_of_redis(make_server, redis):
+    """PFCOUNT writes what it has counted into the value, which GET shows."""
+    primary, replica = redis(), make_server({"appendonly": "yes"}, files=["appendonlydir"])
+    follow(replica, primary)
+    eventually(lambda: is_up(replica), "link", 30)
+    with primary.connect() as client:
+        for number in range(0, 3000, 100):
+            client.call("PFADD", "k", *range(number, number + 100))
+            client.call("PFADD", "k%d" % number, "a", "b")
+            assert client.call("PFCOUNT", "k") > number * 0.9
+            client.pipeline([["MULTI"], ["PFCOUNT", "k%d" % number], ["EXEC"]])
+        client.call("PFCOUNT", "k", "k100")
+    check_equal(primary, replica)
+    before = everything(replica)
+    eventually(lambda: replica.info("persistence")["aof_rewrite_in_progress"] == "0", "base", 30)
+    replica.stop()
+    primary.stop()
+    replica.start()
+    assert everything(replica) == before
 
 
 def test_follows_ours(make_server):
@@ -256,3 +316,49 @@ def test_link_as_a_client(make_server):
         assert isinstance(r.call("REPLICAOF", "REMOVED", "127.0.0.1", primary.port), Error)
         r.ok("REPLICAOF", "REMOVE", "127.0.0.1", primary.port)
         assert replication(replica)["role"] == "master"
+
+
+@pytest.mark.parametrize("way", ["disabled", "on-empty-db", "swapdb"])
+def test_clocks_of_loaded_keys(make_server, redis, way):
+    """Keys of a full sync begin unused for as long as the primary says, not since 1970."""
+    lru = redis(save="", **dict(NOW, **{"maxmemory-policy": "allkeys-lru", "maxmemory": "1gb"}))
+    with lru.connect() as c:
+        c.ok("SET", "fresh", "v")
+        payload = c.call("DUMP", "fresh")
+        c.ok("RESTORE", "old", 0, payload, "IDLETIME", 5000)
+    lfu = redis(save="", **dict(NOW, **{"maxmemory-policy": "allkeys-lfu", "maxmemory": "1gb",
+                                        "lfu-decay-time": "10"}))
+    with lfu.connect() as c:
+        c.ok("RESTORE", "used", 0, payload, "FREQ", 100)
+    for primary, policy in ((lru, "allkeys-lru"), (lru, "noeviction"), (lfu, "allkeys-lfu")):
+        replica = make_server({"repl-diskless-load": way, "maxmemory-policy": policy,
+                               "lfu-decay-time": "10"})
+        follow(replica, primary)
+        eventually(lambda r=replica: is_up(r), "link", 30)
+        with replica.connect() as c:
+            if primary is lfu:
+                assert c.call("OBJECT", "FREQ", "used") == 100
+            else:
+                assert c.call("OBJECT", "IDLETIME", "fresh") < 300
+                assert 5000 <= c.call("OBJECT", "IDLETIME", "old") < 5300
+
+
+@pytest.mark.parametrize("way", ["disabled", "on-empty-db", "swapdb"])
+def test_due_keys_of_a_full_sync_are_kept(make_server, way):
+    """They are hidden, and go when the primary says so, or with a promotion."""
+    primary, replica = make_server(NOW), make_server({"repl-diskless-load": way})
+    with primary.connect() as p, replica.connect() as r:
+        p.ok("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        r.ok("DEBUG", "SET-ACTIVE-EXPIRE", 0)
+        for key in ("told", "kept"):
+            p.ok("SET", key, "v", "PX", 1)
+        p.ok("SET", "stays", "v")
+        eventually(lambda: p.call("PTTL", "stays") == -1 and p.call("DBSIZE") == 3, "keys")
+        follow(replica, primary)
+        eventually(lambda: is_up(replica), "link", 30)
+        assert r.call("DBSIZE") == 3 and r.call("GET", "told") is None
+        assert p.call("GET", "told") is None  # which deletes it
+        eventually(lambda: r.call("DBSIZE") == 2, "told")
+        r.ok("REPLICAOF", "NO", "ONE")
+        r.ok("DEBUG", "SET-ACTIVE-EXPIRE", 1)
+        eventually(lambda: r.call("KEYS", "*") == [b"stays"] and r.call("DBSIZE") == 1, "swept")

@@ -1,13 +1,18 @@
 """Links by TLS (tls-replication): both ways with redis-server, cuts, large data sets; MIGRATE."""
 
+import re
+import socket
+import threading
+import time
+
 import pytest
 
-from lib.bounds import eventually
+from lib.bounds import eventually, scaled
 from lib.replication import Load, check_equal, replication
 from lib.resp import Error
 from lib.seeds import generator
 from lib.server import free_port
-from lib.tls import make_pki
+from lib.tls import context, make_pki
 
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1", "repl-backlog-size": "64mb"}
 
@@ -91,3 +96,59 @@ def test_migrate(start):
         assert c.call("EVAL", "return redis.call('MIGRATE', '127.0.0.1', ARGV[1], 'b', 0, 20000)", 0,
                       there.tls_port) == b"OK"
         assert d.call("GET", "b") == b"1"
+
+
+class SlowReader(threading.Thread):
+    """A replica by TLS whose socket takes little at a time; it fetches a data set and leaves."""
+
+    def __init__(self, port, trust, pause_s):
+        super().__init__()
+        self.port, self.trust, self.pause_s = port, trust, pause_s
+        self.failure = "not run"
+
+    def run(self):
+        try:
+            self.failure = None if self._fetch() else "the stream ended before the data set did"
+        except OSError as error:
+            self.failure = repr(error)
+
+    def _fetch(self):
+        with socket.socket() as plain:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            plain.settimeout(scaled(40))
+            plain.connect(("127.0.0.1", self.port))
+            with self.trust.wrap_socket(plain, server_hostname="localhost") as sock:
+                sock.sendall(b"REPLCONF capa eof capa psync2\r\nPSYNC ? -1\r\n")
+                return self._read(sock)
+
+    def _read(self, sock):
+        head, tail, mark = b"", b"", None
+        while mark is None or not tail.endswith(mark):
+            data = sock.recv(16384)
+            if not data:
+                return False
+            if mark is None:
+                head += data
+                found = re.search(rb"\$EOF:(.{40})\r\n", head)
+                mark, tail = (found[1], head[found.end():]) if found else (None, b"")
+            else:
+                tail = tail[-40:] + data
+            time.sleep(self.pause_s)
+        return True
+
+
+def test_transfers_to_slow_readers(start, pki):
+    """A feed whose last record stands half in a full socket goes on when there is room."""
+    primary = start("ours")
+    trust = context(pki.cert("ca"), pki.cert("client"), pki.key("client"))
+    noise = generator(4, "noise")
+    with primary.connect() as c:
+        for i in range(20):
+            c.ok("SET", "big%d" % i, noise.randbytes(100000 + 7919 * i))
+    for turn in range(3):
+        readers = [SlowReader(primary.tls_port, trust, 0.0005 * (1 + turn)) for _ in range(6)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        assert [r.failure for r in readers] == [None] * len(readers)

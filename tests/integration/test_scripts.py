@@ -618,3 +618,37 @@ def test_expired_keys_and_time_stand_still(client):
                 until (now[1] - begin[1]) * 1000000 + now[2] - begin[2] > 5000 or true
                 return redis.call('get', 'k')"""
     assert client.call("EVAL", script, "0") == b"v"
+
+
+@pytest.mark.any_threads
+def test_keydb_is_another_name_of_redis(client, ours_only):
+    """One table with two names, wherever there is one: as frozen, and with nothing of its own."""
+    assert client.call("EVAL", "return {keydb == redis, rawequal(keydb, redis), _G.keydb == redis}",
+                       0) == [1, 1, 1]
+    assert client.call("EVAL", "return keydb.call('ECHO', keydb.sha1hex('a'))", 0) == SHA1_OF_A
+    for name in ("redis", "keydb"):
+        assert b"Attempt to modify a readonly table" in client.error("EVAL", name + ".x = 1", 0)
+        assert b"Attempt to modify a readonly table" in client.error(
+            "EVAL", "rawset(%s, 'x', 1)" % name, 0)
+        assert client.call("EVAL", "return %s.x" % name, 0) is None
+    # While a library is loaded its own table of fewer functions has both names.
+    client.call("FUNCTION", "LOAD", """#!lua name=both
+local same = keydb == redis
+keydb.register_function('same', function() return {same, keydb == redis, keydb.call == redis.call} end)
+""")
+    assert client.call("FCALL", "same", 0) == [1, 1, 1]
+    assert b"Attempt to modify a readonly table" in client.error(
+        "FUNCTION", "LOAD", "#!lua name=bad\nkeydb.x = 1")
+
+
+@pytest.mark.any_threads
+def test_there_is_no_debugger(client, ours_only):
+    """Whoever stops at a breakpoint is told that nobody will come, and may go on all the same."""
+    text = b"ERR redis.breakpoint() can't stop here: this server has no script debugger"
+    assert client.error("EVAL", "redis.breakpoint()", 0).startswith(text + b" script: ")
+    assert client.call("EVAL", "local ok, e = pcall(redis.breakpoint) return {ok, e}", 0) == [
+        None, text]
+    assert client.call("EVAL", "pcall(redis.breakpoint) return redis.call('INCR', 'n')", 0) == 1
+    assert client.error("SCRIPT", "DEBUG", "YES") == b"ERR this server has no script debugger"
+    assert client.error("SCRIPT", "DEBUG", "SYNC") == b"ERR this server has no script debugger"
+    client.ok("SCRIPT", "DEBUG", "NO")

@@ -8,13 +8,13 @@ import threading
 import time
 
 import pytest
+import redis
 
 from lib.bounds import eventually, scaled
 from lib.resp import Closed, Connection, encode
 from lib.server import free_port, parse_info
 from lib.tls import TlsConnection, context, make_pki, openssl
 
-redis = pytest.importorskip("redis")
 
 TLS12, TLS13 = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 VERSIONS = pytest.mark.parametrize("version", [TLS12, TLS13], ids=["1.2", "1.3"])
@@ -725,6 +725,7 @@ def test_texts_of_the_oracle(make_server, oracle, ours_only):
 
         mine = shown(ours)
         assert mine.pop(b"tls-allowlist") == b""
+        assert mine.pop(b"tls-auditlog-blocklist") == b"" and mine.pop(b"tls-rotation") == b"no"
         assert mine == shown(theirs)
         for name, value in (("tls-auth-clients", "maybe"), ("tls-port", "65536"), ("tls-port", "x"),
                             ("tls-session-cache-size", "-1"), ("tls-session-cache-timeout", "-1"),

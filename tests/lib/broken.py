@@ -11,7 +11,9 @@ from lib.bounds import scaled
 from lib.seeds import seeds
 from lib.server import REPOSITORY, Server
 
-ROUNDS_BOUND_S = 60.0
+# A round that finds it takes a second; on a busy machine, where the threads seldom run at the same
+# time, it takes many.
+ROUNDS_BOUND_S = 180.0
 
 
 def broken_server():

@@ -81,17 +81,35 @@ class Log:
                 log.write(HEAD.pack(MAGIC, len(payload), ord(kind), 0, fd, flags, offset, last_ns))
                 log.write(payload)
 
-            for path in sorted(set(disk.files()) - set(found)):
-                add("U", -1, 0, 0, path.encode())
+            # A rename keeps what is durable of the file, so it is not to be taken for a new one.
+            before = disk.files()
+            missing = sorted(set(before) - set(found))
+            renamed = {}
+            for old in missing:
+                new = [path for path, content in found.items()
+                       if content and content == before[old] and before.get(path) != content
+                       and path not in renamed]
+                if new:
+                    add("R", -1, 0, 0, ("%s\0%s" % (old, new[0])).encode())
+                    renamed[new[0]] = old
+                else:
+                    add("U", -1, 0, 0, old.encode())
             for path, content in found.items():
+                if path in renamed:
+                    continue
                 name = path.encode()
                 if content is None:
                     if path not in disk.directories():
                         add("M", -1, 0, 0, name)
-                elif disk.files().get(path) != content:
+                elif before.get(path) != content:
+                    # Only what differs: the rest may be durable.
+                    known = before.get(path, b"")
+                    same = len(os.path.commonprefix([known, content]))
                     add("O", 3, os.O_CREAT | os.O_WRONLY, 0, name)
-                    add("T", 3, 0, 0, b"")
-                    add("W", 3, 0, 0, content)
+                    if len(content) < len(known):
+                        add("T", 3, 0, len(content), b"")
+                    if same < len(content):
+                        add("W", 3, 0, same, content[same:])
 
 
 def read_tree(root):
@@ -228,6 +246,10 @@ class Disk:
     def _apply_R(self, key, _flags, _offset, payload):
         old, new = payload.decode().split("\0")
         self._link((new, self.now[old]), (old, None))
+
+    def _apply_L(self, key, _flags, _offset, payload):
+        old, new = payload.decode().split("\0")
+        self._link((new, self.now[old]))
 
     def _apply_U(self, key, _flags, _offset, payload):
         self._link((payload.decode(), None))

@@ -223,19 +223,30 @@ int fdatasync(int fd)
     return sync_with("fdatasync", fd);
 }
 
-/* Of both names one may be elsewhere: it stays empty then. */
-int rename(const char *from, const char *to)
+/* Of both names one may be elsewhere: it stays out then. */
+static int note_paths(int kind, int result, const char *from, const char *to)
 {
     char full_from[PATH_MAX], full_to[PATH_MAX], both[2 * PATH_MAX];
     const char *old = below(from, full_from), *new = below(to, full_to);
-    int result = ((int (*)(const char *, const char *))real("rename"))(from, to);
     if (result == 0 && old && new) {
         size_t len = strlen(old) + 1;
         memcpy(both, old, len);
         memcpy(both + len, new, strlen(new));
-        record('R', -1, 0, 0, both, len + strlen(new));
+        record(kind, -1, 0, 0, both, len + strlen(new));
     }
     return result;
+}
+
+int rename(const char *from, const char *to)
+{
+    int (*next)(const char *, const char *) = (int (*)(const char *, const char *))real("rename");
+    return note_paths('R', next(from, to), from, to);
+}
+
+int link(const char *from, const char *to)
+{
+    int (*next)(const char *, const char *) = (int (*)(const char *, const char *))real("link");
+    return note_paths('L', next(from, to), from, to);
 }
 
 static int note_path(int kind, int result, const char *name)

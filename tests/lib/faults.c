@@ -22,6 +22,7 @@ struct control {
     volatile int32_t kill_at, calls;
     volatile int32_t write_after; /* writes that still succeed before write_error */
     volatile int32_t sync_hangs;  /* syncs of files do not come back as long as this is set */
+    volatile int32_t fstat_error; /* of files that are open for writing */
 };
 
 static struct control none, *control = &none;
@@ -43,11 +44,16 @@ static int concerns_name(const char *name)
                     strstr(name, ".conf"));
 }
 
+static int real_fstat(const char *function, int fd, struct stat *about)
+{
+    return ((int (*)(int, struct stat *))dlsym(RTLD_NEXT, function))(fd, about);
+}
+
 static int concerns(int fd)
 {
     char link[64], name[4096];
     struct stat about;
-    if (fd < 3 || fstat(fd, &about) < 0) {
+    if (fd < 3 || real_fstat("fstat", fd, &about) < 0) {
         return 0;
     }
     if (S_ISDIR(about.st_mode)) {
@@ -226,4 +232,24 @@ pid_t fork(void)
 {
     pid_t (*next)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
     return fails(control->fork_error) ? -1 : next();
+}
+
+static int fstat_with(const char *function, int fd, struct stat *about)
+{
+    int flags = control->fstat_error ? fcntl(fd, F_GETFL) : 0;
+    if (flags > 0 && (flags & O_ACCMODE) != O_RDONLY && concerns(fd) &&
+        fails(control->fstat_error)) {
+        return -1;
+    }
+    return real_fstat(function, fd, about);
+}
+
+int fstat(int fd, struct stat *about)
+{
+    return fstat_with("fstat", fd, about);
+}
+
+int fstat64(int fd, struct stat64 *about)
+{
+    return fstat_with("fstat64", fd, (struct stat *)about);
 }

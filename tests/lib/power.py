@@ -74,7 +74,7 @@ class Client:
 class Round:
     """A server in a directory, clients of it, and what they were told."""
 
-    def __init__(self, recorder, threads, policy, options=None, clients=4, pause_s=0.001):
+    def __init__(self, recorder, threads, policy, options=None, clients=4, pause_s=0.001, log=None):
         self.policy, self.threads, self.pause_s = policy, threads, pause_s
         self.options = {"save": None, "appendonly": "yes", "appendfsync": policy, **(options or {})}
         self.server = Restartable(threads=threads, options=self.options)
@@ -82,6 +82,11 @@ class Round:
             file.write("aclfile users.acl\nsave 3600 1000000\n")
         with open(self.server.file("users.acl"), "w", encoding="utf-8"):
             pass
+        self.first = {}  # {client: number} that is in the files before the first start
+        if log is not None:
+            self.first[0] = 1
+            with open(self.server.file("appendonly.aof"), "wb") as file:
+                file.write(log)
         self.log = recorder.log(self.server.directory)
         self.server.environment = self.log.environment()
         self.client_count = clients
@@ -167,9 +172,34 @@ class Round:
             client.end()
         self.log.resume()
 
+    def start_alone(self):
+        """Without clients."""
+        self.server.start()
+
     def start_again(self):
         self.server.start()
         self._begin_clients()
+
+    def naming_moments(self):
+        """[(position behind it, kind, path)] of all that has changed names so far."""
+        return [(event[0], event[1], event[7].decode().split("\0")[-1]) for event in self.log.events()
+                if event[1] in "RLUM" or event[1] == "O" and event[4] & os.O_CREAT]
+
+    def rewind(self, position):
+        """After kill: as if the process had been killed at that position of the record. The kernel
+        has all that was done by then, on the disk or not."""
+        os.truncate(self.log.path, position)
+        now = Disk(self.log.initial)
+        for event in self.log.events():
+            now.apply(event)
+        for path in read_tree(self.server.directory):
+            full = self.server.file(path)
+            if os.path.isfile(full):
+                os.unlink(full)
+        write_tree(self.server.directory, {**dict.fromkeys(now.directories()), **now.files()})
+        for client in self.clients:
+            client.acknowledged = [a for a in client.acknowledged if a[0] <= position]
+        self.saves = [save for save in self.saves if save[0] <= position]
 
     # -- what has to be there
 
@@ -182,11 +212,11 @@ class Round:
             self.moments.append((position, kind))
             self.own_ns[position] = own
 
-    def choose(self, rng, count):
+    def choose(self, rng, count, since):
         """Moments: half of them behind what changes names and syncs."""
-        rare = [p for p, kind in self.moments if kind in "RUMOTE"]
+        rare = [p for p, kind in self.moments if kind in "RLUMOTE" and p >= since]
         chosen = rng.sample(rare, min(len(rare), count // 2))
-        rest = [p for p, _ in self.moments]
+        rest = [p for p, _ in self.moments if p >= since]
         return sorted(chosen + rng.sample(rest, min(len(rest), count - len(chosen))))
 
     def _own(self, position):
@@ -209,7 +239,8 @@ class Round:
         if acknowledged > position:
             return False
         for begin, end in self.unlogged:
-            if begin < acknowledged <= end and position < end:
+            # While the log is off nothing need be recorded: what is answered then stands at `begin`.
+            if begin <= acknowledged <= end and position < end:
                 return False
         return self.policy == "always" or \
             self._own(self._last_acknowledged(position)) - self._own(acknowledged) >= EVERYSEC_NS
@@ -222,7 +253,7 @@ class Round:
         return self.last[position]
 
     def required(self, position):
-        numbers = dict.fromkeys(range(self.client_count), 0)
+        numbers = {**dict.fromkeys(range(self.client_count), 0), **self.first}
         for client in self.clients:
             for acknowledged, number in client.acknowledged:
                 if self._promised(acknowledged, position):
@@ -230,19 +261,20 @@ class Round:
         return numbers
 
     def most(self):
-        numbers = dict.fromkeys(range(self.client_count), 0)
+        numbers = {**dict.fromkeys(range(self.client_count), 0), **self.first}
         for client in self.clients:
             numbers[client.number] = max(numbers[client.number], client.sent)
         return numbers
 
     # -- looking
 
-    def check_states(self, rng, count, kinds=None):
-        """Starts servers on states at `count` moments; the last state's files."""
+    def check_states(self, rng, count, kinds=None, since=0):
+        """Starts servers on states at `count` moments, from the position `since` on; the last state's
+        files."""
         self.examine()
         disk, events = Disk(self.log.initial), self.log.events()
         state = {}
-        for position in self.choose(rng, count):
+        for position in self.choose(rng, count, since):
             for event in events:
                 disk.apply(event)
                 if event[0] >= position:

@@ -144,7 +144,8 @@ def check_equal(primary, *replicas, bound_s=30.0):
     except Exception:
         for r in state["replicas"]:
             for place in sorted(set(r) | set(state["primary"])):
-                assert r.get(place) == state["primary"].get(place), place
+                mine, theirs = r.get(place), state["primary"].get(place)
+                assert mine == theirs, "%r: replica %.900r, primary %.900r" % (place, mine, theirs)
         raise
 
 

@@ -7,12 +7,15 @@
 
 #include "base/mem.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +114,158 @@ static void assert_near(size_t a, size_t b, size_t slack)
         fail();
     }
 }
+
+#if KEYDB_JEMALLOC && !defined(MEM_TEST_SANITIZER)
+
+/* Takes the place of libc's. Test seam: which call from now on fails, and how. */
+static _Thread_local int refuse_call; /* 1: the next; 0: none */
+static _Thread_local bool lose;       /* the refused call has taken the target away before */
+
+void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    void *target = va_arg(more, void *);
+    va_end(more);
+    if (refuse_call > 0 && --refuse_call == 0) {
+        if (lose) {
+            assert_int_equal(munmap(target, new_size), 0);
+        }
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mremap, old, old_size, new_size, flags, target);
+}
+
+/* Every 64 KiB of a block a word of its own. */
+static void fill(char *block, size_t bytes, uint64_t seed)
+{
+    for (size_t at = 0; at + 8 <= bytes; at += 65536) {
+        uint64_t word = seed * 1000003 + at;
+        memcpy(block + at, &word, 8);
+    }
+}
+
+static bool is_filled(const char *block, size_t bytes, uint64_t seed)
+{
+    for (size_t at = 0; at + 8 <= bytes; at += 65536) {
+        uint64_t word = seed * 1000003 + at;
+        if (memcmp(block + at, &word, 8) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What was never touched stays untouched when a block has to move: a copy would write it all. */
+static void test_a_large_block_grows_by_its_pages(void **state)
+{
+    (void)state;
+    size_t size = 256 * MIB, before = mem_rss_bytes();
+    char *p = mem_try_alloc(size);
+    assert_non_null(p);
+    for (int i = 0; i < 4; i++) {
+        char *neighbour = mem_try_alloc(64 * MIB); /* what is behind the block is not free */
+        fill(p, 2 * MIB, 7);
+        memcpy(p + size - 6, "end", 4);
+        char *grown = i % 2 ? mem_try_realloc(p, size + 32 * MIB) : mem_realloc(p, size + 32 * MIB);
+        assert_non_null(grown);
+        assert_true(is_filled(grown, 2 * MIB, 7));
+        assert_string_equal(grown + size - 6, "end");
+        p = grown;
+        size += 32 * MIB;
+        mem_free(neighbour);
+    }
+    assert_true(mem_rss_bytes() < before + 64 * MIB);
+    size_t used = mem_used_bytes();
+    assert_near(used, mem_stats().allocated_bytes, used / 100);
+    mem_free(p);
+}
+
+/* Where the system refuses, in the first step or in the second, with or without having taken the
+ * target away, the content is there all the same. */
+static void test_a_large_block_grows_where_pages_do_not_move(void **state)
+{
+    (void)state;
+    for (int call = 1; call <= 4; call++) {
+        for (int lost = 0; lost < 2; lost++) {
+            char *p = mem_try_alloc(12 * MIB), *q = mem_try_alloc(12 * MIB);
+            fill(p, 12 * MIB, 1);
+            refuse_call = call;
+            lose = lost && call % 2 == 0;
+            p = mem_try_realloc(p, 40 * MIB);
+            refuse_call = 0;
+            assert_true(is_filled(p, 12 * MIB, 1));
+            fill(p, 40 * MIB, 2);
+            assert_true(is_filled(p, 40 * MIB, 2));
+            mem_free(q);
+            mem_free(p);
+        }
+    }
+    /* A block whose pages lie in several mappings. */
+    char *p = mem_try_alloc(12 * MIB);
+    fill(p, 12 * MIB, 3);
+    char *page = (char *)(((uintptr_t)p + 5 * MIB) & ~(uintptr_t)4095);
+    assert_int_equal(madvise(page, 4096, MADV_DONTDUMP), 0);
+    p = mem_try_realloc(p, 100 * MIB);
+    assert_true(is_filled(p, 12 * MIB, 3));
+    mem_free(p);
+}
+
+/* Blocks grow, are checked and freed while other threads map and unmap memory: nobody is given
+ * what is somebody's. */
+static void *grow_and_shrink(void *argument)
+{
+    uint64_t seed = (uintptr_t)argument;
+    char *blocks[3] = {NULL};
+    size_t sizes[3] = {0};
+    for (uint64_t i = 0; i < 300; i++) {
+        int at = (int)(i % 3);
+        size_t size = (4 + (i * 7 + seed * 5) % 40) * MIB;
+        if (sizes[at] == 0 || size <= sizes[at]) {
+            mem_free(blocks[at]);
+            blocks[at] = mem_try_alloc(size);
+            fill(blocks[at], size, seed + (uint64_t)at);
+        } else {
+            blocks[at] = mem_try_realloc(blocks[at], size);
+            if (!is_filled(blocks[at], sizes[at], seed + (uint64_t)at)) {
+                return argument;
+            }
+            fill(blocks[at], size, seed + (uint64_t)at);
+        }
+        sizes[at] = size;
+        char *mapped = mmap(NULL, MIB * (1 + i % 30), PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        fill(mapped, MIB, ~seed);
+        for (int other = 0; other < 3; other++) {
+            if (!is_filled(blocks[other], sizes[other], seed + (uint64_t)other)) {
+                return argument;
+            }
+        }
+        munmap(mapped, MIB * (1 + i % 30));
+    }
+    for (int at = 0; at < 3; at++) {
+        mem_free(blocks[at]);
+    }
+    return NULL;
+}
+
+static void test_large_blocks_grow_beside_others(void **state)
+{
+    (void)state;
+    pthread_t others[6];
+    for (uintptr_t i = 0; i < 6; i++) {
+        assert_int_equal(pthread_create(&others[i], NULL, grow_and_shrink, (void *)(100 * (i + 1))),
+                         0);
+    }
+    for (int i = 0; i < 6; i++) {
+        void *changed;
+        assert_int_equal(pthread_join(others[i], &changed), 0);
+        assert_null(changed);
+    }
+}
+
+#endif
 
 static void test_used_bytes_follow(void **state)
 {
@@ -376,6 +531,11 @@ int main(void)
         cmocka_unit_test(test_counting_while_others_work_and_fork),
         cmocka_unit_test(test_strangers_are_found_by_stats),
         cmocka_unit_test(test_names_and_figures),
+#if KEYDB_JEMALLOC && !defined(MEM_TEST_SANITIZER)
+        cmocka_unit_test(test_a_large_block_grows_by_its_pages),
+        cmocka_unit_test(test_a_large_block_grows_where_pages_do_not_move),
+        cmocka_unit_test(test_large_blocks_grow_beside_others),
+#endif
     };
     mem_thread_enter();
     return cmocka_run_group_tests(tests, NULL, NULL);

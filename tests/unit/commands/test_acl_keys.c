@@ -1,12 +1,17 @@
 /* The keys that a command touches are among those that access control has checked: random requests
- * of all commands of this layer, by a user that may touch a:* only. Whatever gets through has no
- * other key, shows nothing of what b:* hold, and leaves them as they are. KEYDB_TEST_COMMANDS says
- * how many requests (`make test` takes 100,000; a long run a million). */
+ * of all commands of this layer, by a user that may touch a:* only. What is touched is what the
+ * keyspace is asked for (db_observer), not what somebody says of the request: each name must be one
+ * that the extractor finds in the request, and one that the user may touch; a request that is
+ * denied touches nothing. Besides, whatever gets through shows nothing of what b:* hold, and leaves
+ * them as they are. KEYDB_TEST_COMMANDS says how many requests: 100,000 in `make test`, a million
+ * in `make test-long`. */
 #include "commands/caller.h"
 
 #include "base/rand.h"
 #include "engine/acl.h"
+#include "keyspace/db.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +49,68 @@ static char *before[LOOK_COUNT];
 static struct {
     struct acl_user *joe;
     uint64_t denied, ran, failed;
+    uint64_t touched; /* keys, by requests that were let through */
 } test;
+
+/* ---- what a request touches, as the keyspace sees it ---- */
+
+#define PLACES_MAX 32
+
+/* The request that runs: what the extractor says of it, and what was seen. */
+static struct {
+    const struct slice *argv;
+    struct key_place places[PLACES_MAX];
+    int place_count;
+    uint64_t touched;
+    char fault[256]; /* the first key that was touched and should not have been */
+} watched;
+
+static bool is_checked(struct slice name)
+{
+    for (int i = 0; i < watched.place_count; i++) {
+        const struct key_place *place = &watched.places[i];
+        if (!(place->flags & KEY_NOT_KEY) &&
+            slice_equal(key_place_name(place, watched.argv), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_key(const struct db *db, struct slice name)
+{
+    (void)db;
+    watched.touched++;
+    bool allowed = name.len >= 2 && memcmp(name.ptr, "a:", 2) == 0;
+    if ((!allowed || !is_checked(name)) && !watched.fault[0]) {
+        snprintf(watched.fault, sizeof(watched.fault), "touched %.*s", (int)name.len, name.ptr);
+    }
+}
+
+static const char *run_watched(int argc, const struct slice *argv)
+{
+    const struct command *cmd = command_find(argv[0]);
+    const struct command *sub =
+        cmd && cmd->subcommands && argc > 1 ? command_find_sub(cmd, argv[1]) : cmd;
+    memset(&watched, 0, sizeof(watched));
+    watched.argv = argv;
+    watched.place_count = sub ? command_find_keys(sub, argv, argc, watched.places, PLACES_MAX) : 0;
+    assert_true(watched.place_count <= PLACES_MAX);
+#if KEYDB_DEBUG
+    db_observer = on_key;
+#endif
+    const char *reply = caller_run_args(argc, argv);
+#if KEYDB_DEBUG
+    db_observer = NULL;
+#endif
+    if (watched.fault[0]) {
+        for (int i = 0; i < argc; i++) {
+            print_error("%.*s ", (int)argv[i].len, argv[i].ptr);
+        }
+        fail_msg("%s", watched.fault);
+    }
+    return reply;
+}
 
 static void be(const struct acl_user *user)
 {
@@ -185,6 +251,21 @@ static void make_shaped(struct buf *line)
     }
 }
 
+#define SHAPED_WORDS_MAX 64
+
+static int split(struct slice line, struct slice *argv)
+{
+    int argc = 0;
+    for (size_t i = 0, begin = 0; i <= line.len; i++) {
+        if (i == line.len || line.ptr[i] == ' ') {
+            assert_true(argc < SHAPED_WORDS_MAX);
+            argv[argc++] = slice_of(line.ptr + begin, i - begin);
+            begin = i + 1;
+        }
+    }
+    return argc;
+}
+
 static void assert_keys_are_allowed(const struct call *c)
 {
     for (int k = 0; k < c->key_count; k++) {
@@ -198,25 +279,50 @@ static void look_at_reply(const char *reply)
     assert_null(strstr(reply, "SECRET"));
     if (strncmp(reply, "-NOPERM", 7) == 0) {
         test.denied++;
+        assert_true(watched.touched == 0);
     } else {
         assert_keys_are_allowed(caller_last());
+        test.touched += watched.touched;
         *(reply[0] == '-' ? &test.failed : &test.ran) += 1;
     }
 }
 
 static void run_one(void)
 {
+    struct slice argv[SHAPED_WORDS_MAX];
+    struct buf line = {0};
+    int argc;
     be(test.joe);
     if (rand_below(3) == 0) {
-        struct buf line = {0};
         make_shaped(&line);
-        look_at_reply(caller_run(buf_cstr(&line)));
-        buf_deinit(&line);
+        argc = split(buf_slice(&line), argv);
     } else {
-        struct slice argv[WORDS_MAX + 2];
-        int argc = make_request(argv);
-        look_at_reply(caller_run_args(argc, argv));
+        argc = make_request(argv);
     }
+    look_at_reply(run_watched(argc, argv));
+    buf_deinit(&line);
+}
+
+/* That the watcher sees: a command that touches what the request does not name. */
+static void test_the_watcher_sees(void **state) NO_THREAD_SAFETY_ANALYSIS;
+static void test_the_watcher_sees(void **state)
+{
+    (void)state;
+#if KEYDB_DEBUG
+    const struct slice get[] = {SLICE("GET"), SLICE("a:1")}, other[] = {SLICE("GET"), SLICE("a:2")};
+    be(acl_default_user());
+    run_watched(2, get);
+    assert_true(watched.touched == 1);
+    assert_true(is_checked(SLICE("a:1")) && !is_checked(SLICE("a:2")));
+    /* As if the extractor had found another key than the handler. */
+    run_watched(2, other);
+    db_observer = on_key;
+    caller_run("GET a:1");
+    db_observer = NULL;
+    assert_string_equal(watched.fault, "touched a:1");
+#else
+    skip(); /* only debug builds have the hook */
+#endif
 }
 
 static void test_only_checked_keys_are_touched(void **state) NO_THREAD_SAFETY_ANALYSIS;
@@ -241,10 +347,11 @@ static void test_only_checked_keys_are_touched(void **state)
         }
     }
     assert_unchanged();
-    print_message("%lu denied, %lu failed, %lu ran\n", (unsigned long)test.denied,
-                  (unsigned long)test.failed, (unsigned long)test.ran);
+    print_message("%lu denied, %lu failed, %lu ran; %lu keys touched\n", (unsigned long)test.denied,
+                  (unsigned long)test.failed, (unsigned long)test.ran, (unsigned long)test.touched);
     /* It was no empty exercise: each kind is far more frequent than this. */
     assert_true(test.denied > requests / 10 && test.ran > requests / 50);
+    assert_true(!KEYDB_DEBUG || test.touched > requests / 10);
     for (size_t i = 0; i < LOOK_COUNT; i++) {
         free(before[i]);
     }
@@ -255,6 +362,7 @@ static void test_only_checked_keys_are_touched(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_only_checked_keys_are_touched)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_watcher_sees),
+                                       cmocka_unit_test(test_only_checked_keys_are_touched)};
     return cmocka_run_group_tests(tests, caller_setup, caller_teardown);
 }

@@ -147,14 +147,16 @@ static void test_events_of_commands(void **state)
     assert_int_equal(wrong, 0);
 }
 
-static void expire_member(const char *key, const char *member, long long at_ms)
+/* False when that time is over already. */
+static bool expire_member(const char *key, const char *member, long long at_ms)
 {
     char line[100];
     snprintf(line, sizeof(line), "pexpirememberat %s %s %lld", key, member, at_ms);
-    assert_string_equal(caller_run(line), ":1\r\n");
+    return strcmp(caller_run(line), ":1\r\n") == 0 && clock_wall_ms() < at_ms;
 }
 
-static void make_due(void)
+/* Members that will be due in so many milliseconds; false when this took longer. */
+static bool make_due_soon(int ms)
 {
     empty_databases();
     caller_run("hset h a 1 b 2 c 3");
@@ -162,14 +164,22 @@ static void make_due(void)
     caller_run("sadd s a b");
     caller_run("sadd s1 x");
     caller_run("zadd z 1 a 2 b 3 c");
-    long long at_ms = clock_wall_ms() + 2;
-    expire_member("h", "a", at_ms);
-    expire_member("h", "b", at_ms);
-    expire_member("h1", "a", at_ms);
-    expire_member("s", "a", at_ms);
-    expire_member("s", "b", at_ms);
-    expire_member("z", "a", at_ms);
+    long long at_ms = clock_wall_ms() + ms;
+    if (!expire_member("h", "a", at_ms) || !expire_member("h", "b", at_ms) ||
+        !expire_member("h1", "a", at_ms) || !expire_member("s", "a", at_ms) ||
+        !expire_member("s", "b", at_ms) || !expire_member("z", "a", at_ms)) {
+        return false;
+    }
     while (clock_wall_ms() <= at_ms) {
+    }
+    return true;
+}
+
+/* A busy machine may stop us for longer than a few milliseconds. */
+static void make_due(void)
+{
+    for (int ms = 2; !make_due_soon(ms); ms *= 2) {
+        assert_true(ms < 60000);
     }
 }
 

@@ -246,17 +246,213 @@ static void test_units(void **state)
     assert_string_equal(buf_cstr(&told), "MULTI | set a 1 | set b 1 | set c 1 | EXEC");
 }
 
+/* A log of replicas beside the other one. */
+static struct buf also_told;
+static int also_number, peers_number;
+
+static void record_also(int db, struct slice commands)
+{
+    struct buf swap = told;
+    told = also_told;
+    record(db, commands);
+    also_told = told;
+    told = swap;
+}
+
+static void assert_both(const char *aof, const char *replicas)
+{
+    assert_string_equal(buf_cstr(&told), aof);
+    assert_string_equal(buf_cstr(&also_told), replicas);
+    buf_clear(&told);
+    buf_clear(&also_told);
+}
+
+/* What calls do goes where it is aimed, each log with a unit of its own. */
+static void test_aims(void **state) NO_THREAD_SAFETY_ANALYSIS;
+static void test_aims(void **state)
+{
+    (void)state;
+    start_afresh();
+    buf_clear(&told);
+    propagate_switch(also_number, true);
+    propagate_begin_unit();
+    caller_run("set a 1");
+    propagate_aim(PROPAGATE_TO_AOF);
+    caller_run("set b 1");
+    propagate_aim(0);
+    caller_run("set c 1");
+    propagate_aim(PROPAGATE_TO_ALL);
+    propagate_end_unit();
+    assert_both("MULTI | set a 1 | set b 1 | EXEC", "set a 1");
+
+    propagate_begin_unit();
+    propagate_aim(PROPAGATE_TO_REPLICAS);
+    caller_run("set a 1");
+    caller_run("sadd s a");
+    propagate_aim(PROPAGATE_TO_AOF);
+    caller_run("set b 1");
+    propagate_aim(PROPAGATE_TO_REPLICAS);
+    caller_run("spop s");
+    propagate_aim(PROPAGATE_TO_ALL);
+    propagate_end_unit();
+    assert_both("set b 1", "MULTI | set a 1 | sadd s a | SREM s a | EXEC");
+
+    propagate_begin_unit();
+    propagate_aim(0);
+    caller_run("set a 1");
+    propagate_aim(PROPAGATE_TO_ALL);
+    propagate_end_unit();
+    assert_both("", "");
+
+    /* What expires meanwhile is told to all. */
+    caller_run("set d 1 px 1");
+    int64_t begin_ms = clock_wall_ms();
+    while (clock_wall_ms() < begin_ms + 3) {
+    }
+    buf_clear(&told);
+    buf_clear(&also_told);
+    propagate_aim(PROPAGATE_TO_AOF);
+    caller_run("append d x");
+    propagate_aim(PROPAGATE_TO_ALL);
+    assert_both("DEL d | append d x", "DEL d");
+    propagate_switch(also_number, false);
+}
+
+/* ---- what peers are told ---- */
+
+static void write_payload(struct buf *out, const struct entry *e)
+{
+    buf_printf(out, "<%s>", value_ops_of[entry_type(e)]->name);
+}
+
+/* clang-format off */
+static const struct {
+    const char *before[3], *line, *told;
+} peer_cases[] = {
+    {{NULL}, "set k v", "set k v"},
+    {{NULL}, "set k v nx", "SET k v"},
+    {{"set k v pxat " FAR}, "set k w keepttl get", "SET k w PXAT " FAR},
+    {{NULL}, "setex k 4102444800 v", NULL},
+    {{"set k v"}, "getset k w", "SET k w"},
+    {{NULL}, "msetnx k v l w", "MSET k v l w"},
+    {{NULL}, "incr k", "INCRBY k 1"},
+    {{NULL}, "decrby k 5", "INCRBY k -5"},
+    {{NULL}, "incrbyfloat k 1.5", "incrbyfloat k 1.5"},
+    {{"set k v"}, "getdel k", "DEL k"},
+    {{"set k v"}, "getex k exat 4102444800", "PEXPIREAT k " FAR},
+    {{"set k v"}, "rename k l", "MULTI | DEL k | RESTORE l 0 <string> REPLACE ABSTTL | EXEC"},
+    {{"set k v"}, "move k 1", "MULTI | DEL k | 1: RESTORE k 0 <string> REPLACE ABSTTL | EXEC"},
+    {{"sadd k v"}, "copy k l db 1", "1: RESTORE l 0 <set> REPLACE ABSTTL"},
+    {{"set l w"}, "sinterstore l k", "DEL l"},
+    {{"rpush k a b"}, "lpushx k c", "LPUSH k c"},
+    {{"rpush k a b"}, "rpop k", "LREM k -1 b"},
+    {{"rpush k a b"}, "lpop k 9", "MULTI | LREM k 1 a | LREM k 1 b | EXEC"},
+    {{"rpush k a b"}, "lmove k l left right", "MULTI | RPUSH l a | LREM k 1 a | EXEC"},
+    {{"rpush k a", "pexpireat k " FAR}, "lmove k k left right",
+     "MULTI | RPUSH k a | LREM k 1 a | EXEC"},
+    {{"rpush k a", "pexpireat k " FAR}, "rpop k", "MULTI | LREM k -1 a | PERSIST k | EXEC"},
+    {{"hset k f 1"}, "hsetnx k g 2", "HSET k g 2"},
+    {{"hset k f 1"}, "hincrbyfloat k f 2", "hincrbyfloat k f 2"},
+    {{"hset k f 1", "hpexpireat k " FAR " fields 1 f"}, "keydb.hrename k f g",
+     "MULTI | HSET k g 1 | PEXPIREMEMBERAT k g " FAR " | HDEL k f | EXEC"},
+    {{"hset k f 1 g 2"}, "hexpireat k 4102444800 fields 3 f g x",
+     "MULTI | PEXPIREMEMBERAT k f " FAR " | PEXPIREMEMBERAT k g " FAR " | EXEC"},
+    {{"hset k f 1", "pexpireat k " FAR}, "hdel k f g", "MULTI | hdel k f g | PERSIST k | EXEC"},
+    {{"hset k f 1", "pexpireat k " FAR}, "hexpireat k 1 fields 1 f",
+     "MULTI | HDEL k f | PERSIST k | EXEC"},
+    {{"sadd k a", "pexpireat k " FAR}, "spop k 2", "MULTI | SREM k a | PERSIST k | EXEC"},
+    {{"sadd k a", "pexpireat k " FAR}, "smove k l a",
+     "MULTI | SADD l a | SREM k a | PERSIST k | EXEC"},
+    {{"zadd k 1 a 2 b"}, "zadd k gt ch 0 a 3 b 4 c", "ZADD k 3 b 4 c"},
+    {{"zadd k 1 a 2 b"}, "zadd k xx incr 5 a", "ZINCRBY k 5 a"},
+    {{"zadd k 1 a 2 b"}, "zpopmax k 9", "ZREM k a b"},
+    {{"zadd k 1 a 2 b"}, "zremrangebyscore k 2 9", "ZREM k b"},
+    {{NULL}, "geoadd k nx 0 0 a", "ZADD k 3377699720527872 a"},
+    {{"xadd k 1-1 f v"}, "xadd k nomkstream maxlen 1 2-2 g w",
+     "MULTI | XADD k 2-2 g w | XDEL k 1-1 | EXEC"},
+    {{"xadd k 1-1 f v", "xadd k 2-1 f v"}, "xtrim k minid 2", "XDEL k 1-1"},
+    {{NULL}, "keydb.nhset k.a v", "RESTORE k 0 <nestedhash> REPLACE ABSTTL"},
+    {{"set k v px 1"}, "append k w", "append k w"}, /* what expires is not told as gone */
+};
+/* clang-format on */
+
+static void test_peers(void **state) NO_THREAD_SAFETY_ANALYSIS;
+static void test_peers(void **state)
+{
+    (void)state;
+    propagate_set_payload_writer(write_payload);
+    for (size_t i = 0; i < sizeof(peer_cases) / sizeof(peer_cases[0]); i++) {
+        start_afresh();
+        for (int b = 0; b < 3 && peer_cases[i].before[b]; b++) {
+            caller_run(peer_cases[i].before[b]);
+        }
+        int64_t begin_ms = clock_wall_ms();
+        while (clock_wall_ms() < begin_ms + 2) {
+        }
+        propagate_switch(peers_number, true);
+        buf_clear(&also_told);
+        caller_run(peer_cases[i].line);
+        if (peer_cases[i].told) {
+            assert_string_equal(buf_cstr(&also_told), peer_cases[i].told);
+        } else {
+            assert_memory_equal(buf_cstr(&also_told), "SET k v PXAT ", 13);
+        }
+        propagate_switch(peers_number, false);
+    }
+    buf_clear(&also_told);
+}
+
+/* Whoever keeps account of what expires for peers is told of it. */
+static int expired_keys, expired_members;
+
+static void on_expired(const struct db *db, struct slice key, enum value_type type,
+                       const struct slice *members, int count, bool due)
+{
+    (void)members;
+    assert_true(due && db->id == 0 && key.len == 1);
+    assert_true(count == 0 || type == VALUE_SET);
+    expired_keys += count == 0;
+    expired_members += count;
+}
+
+static void test_peers_and_expiry(void **state) NO_THREAD_SAFETY_ANALYSIS;
+static void test_peers_and_expiry(void **state)
+{
+    (void)state;
+    start_afresh();
+    propagate_switch(peers_number, true);
+    propagate_set_expired_listener(on_expired);
+    caller_run("set k v px 1");
+    caller_run("sadd s a b");
+    caller_run("expiremember s a 1 ms");
+    int64_t begin_ms = clock_wall_ms();
+    while (clock_wall_ms() < begin_ms + 3) {
+    }
+    buf_clear(&also_told);
+    caller_run("append k w");
+    caller_run("sadd s c");
+    assert_string_equal(buf_cstr(&also_told), "append k w | sadd s c");
+    assert_int_equal(expired_keys, 1);
+    assert_int_equal(expired_members, 1);
+    propagate_set_expired_listener(NULL);
+    propagate_switch(peers_number, false);
+    buf_clear(&also_told);
+}
+
 static int setup(void **state)
 {
     int result = caller_setup(state);
     propagate_setup();
-    log_number = propagate_register(record);
+    peers_number = propagate_register(PROPAGATE_TO_PEERS, record_also);
+    also_number = propagate_register(PROPAGATE_TO_REPLICAS, record_also);
+    log_number = propagate_register(PROPAGATE_TO_AOF, record);
     return result;
 }
 
 static int teardown(void **state)
 {
     buf_deinit(&told);
+    buf_deinit(&also_told);
     propagate_teardown();
     return caller_teardown(state);
 }
@@ -270,6 +466,9 @@ int main(void)
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_expiry),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_aims),
+        cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_peers_and_expiry),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -421,7 +421,7 @@ static int setup(void **state)
 {
     int error = caller_setup(state);
     propagate_setup();
-    log_number = propagate_register(record);
+    log_number = propagate_register(PROPAGATE_TO_AOF, record);
     return error;
 }
 

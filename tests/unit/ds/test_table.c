@@ -514,7 +514,7 @@ static void test_scan_takes_any_cursor(void **state)
 /* ---- drawing ---- */
 
 /* Entries are drawn about equally often, also while only some of the segments have split. */
-static void check_draws(uint32_t count, enum hashing hashing)
+static void check_draws(uint32_t count, enum hashing hashing, uint64_t together)
 {
     struct item *items = create_items(hashing, count, 41);
     struct table t;
@@ -523,10 +523,19 @@ static void check_draws(uint32_t count, enum hashing hashing)
         insert(&t, &items[i]);
     }
     double mean = 60, chi_square = 0;
-    for (uint64_t i = 0; i < 60 * (uint64_t)count; i++) {
-        uintptr_t *slot = table_random(&t);
-        assert_non_null(slot);
-        ((struct item *)table_entry(*slot))->visits++;
+    uintptr_t *slots[100];
+    for (uint64_t left = 60 * (uint64_t)count; left > 0;) {
+        uint64_t some = left < together ? left : together;
+        if (together == 1) {
+            slots[0] = table_random(&t);
+        } else {
+            table_draw(&t, slots, (unsigned)some);
+        }
+        for (uint64_t i = 0; i < some; i++) {
+            assert_non_null(slots[i]);
+            ((struct item *)table_entry(*slots[i]))->visits++;
+        }
+        left -= some;
     }
     for (uint32_t i = 0; i < count; i++) {
         assert_true(items[i].visits > 0);
@@ -542,10 +551,13 @@ static void check_draws(uint32_t count, enum hashing hashing)
 static void test_random_is_about_uniform(void **state)
 {
     (void)state;
-    check_draws(100, HASH_GOOD);
-    check_draws(1300, HASH_GOOD);
-    check_draws(4 * 1408, HASH_GOOD); /* half of the segments have split */
-    check_draws(6 * 1408, HASH_GOOD);
+    static const uint64_t together[] = {1, 3, 100};
+    for (int i = 0; i < 3; i++) {
+        check_draws(100, HASH_GOOD, together[i]);
+        check_draws(1300, HASH_GOOD, together[i]);
+        check_draws(4 * 1408, HASH_GOOD, together[i]); /* half of the segments have split */
+        check_draws(6 * 1408, HASH_GOOD, together[i]);
+    }
 }
 
 static void test_random_of_few_or_none(void **state)

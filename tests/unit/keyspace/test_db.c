@@ -265,6 +265,46 @@ static void test_swap(void **state)
     fixture_check();
 }
 
+static void add_aside(int index, const char *key, const char *value)
+{
+    struct slice name = slice_cstr(key);
+    struct entry *e = entry_create_string(name, slice_cstr(value), NOW + 50);
+    keyspace_lock_exclusive();
+    assert_true(db_add_loaded(db_aside(index), hash_slice(name), e));
+    keyspace_unlock_exclusive();
+}
+
+static void test_aside(void **state)
+{
+    (void)state;
+    fill(db_at(0), "a", 300, NOW + 5);
+    fixture_told();
+    /* What is dropped was never there. */
+    db_aside_open();
+    add_aside(0, "b", "new");
+    add_aside(3, "c", "new");
+    assert_value(db_at(0), "b", NULL, NOW);
+    db_aside_close();
+    assert_string_equal(fixture_told(), "");
+    assert_value(db_at(0), "a7", "a7", NOW);
+    fixture_check();
+    /* What takes the place of ours. */
+    db_aside_open();
+    add_aside(0, "b", "new");
+    add_aside(3, "c", "new");
+    keyspace_lock_exclusive();
+    db_aside_swap();
+    keyspace_unlock_exclusive();
+    assert_value(db_aside(0), "a7", "a7", NOW);
+    db_aside_close();
+    assert_value(db_at(0), "b", "new", NOW);
+    assert_value(db_at(3), "c", "new", NOW);
+    assert_value(db_at(0), "a7", NULL, NOW);
+    assert_int_equal(db_at(3)->id, 3);
+    assert_int_equal(db_expires(db_at(0)), 1);
+    fixture_check();
+}
+
 /* ---- drawing and scanning ---- */
 
 static void test_random_is_a_live_key(void **state)
@@ -498,6 +538,7 @@ int main(void)
         DB_TEST(test_hits_misses_and_clocks),
         DB_TEST(test_flush),
         DB_TEST(test_swap),
+        DB_TEST(test_aside),
         DB_TEST(test_random_is_a_live_key),
         DB_TEST(test_scan_visits_what_stays_once),
         DB_TEST(test_scan_counts),

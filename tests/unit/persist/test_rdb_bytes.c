@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/crc.h"
 #include "persist/packed.h"
 #include "persist/rdb_reader.h"
 #include "persist/rdb_writer.h"
@@ -89,6 +90,72 @@ static void test_counts_are_not_believed(void **state)
     assert_true(rdb_read_count(&r, 2, &count) && count == 5);
 }
 
+/* Bytes that come in pieces of `piece`. */
+struct pieces {
+    struct slice left;
+    size_t piece;
+};
+
+static const char *next_piece(void *context, uint64_t most, struct slice *bytes)
+{
+    struct pieces *p = context;
+    size_t len = p->left.len < p->piece ? p->left.len : p->piece;
+    len = len < most ? len : (size_t)most;
+    *bytes = slice_of(p->left.ptr, len);
+    p->left = slice_of(p->left.ptr + len, p->left.len - len);
+    return len > 0 ? NULL : "nothing comes";
+}
+
+/* A string that comes in pieces is read as it is; a feed that ends too early is a fault. */
+static void test_feeds(void **state)
+{
+    (void)state;
+    static char text[3000000];
+    struct rdb_writer w;
+    struct buf read = {0};
+    for (size_t i = 0; i < sizeof(text); i++) {
+        text[i] = (char)(i * i >> 8);
+    }
+    rdb_writer_init(&w, -1, false, false);
+    rdb_write_string(&w, slice_of(text, sizeof(text)));
+    rdb_write_string(&w, SLICE("end"));
+    for (size_t piece = 1000; piece < 2 * sizeof(text); piece *= 7) {
+        struct pieces p = {slice_of(w.out.data, w.out.len), piece};
+        struct rdb_feed feed = {next_piece, &p, piece % 2 ? w.out.len : RDB_FEED_OPEN};
+        struct rdb_reader r;
+        rdb_reader_init_feed(&r, &feed);
+        assert_true(rdb_read_string(&r, &read));
+        assert_true(slice_equal(buf_slice(&read), slice_of(text, sizeof(text))));
+        assert_true(rdb_read_string(&r, &read) && slice_equal(buf_slice(&read), SLICE("end")));
+        assert_true(rdb_offset(&r) == w.out.len);
+        assert_true(rdb_checksum(&r) == crc64(0, w.out.data, w.out.len));
+        assert_false(rdb_read_string(&r, &read));
+        p.left = slice_of(w.out.data, w.out.len - 1);
+        rdb_reader_init_feed(&r, &feed);
+        assert_true(rdb_read_string(&r, &read));
+        assert_false(rdb_read_string(&r, &read));
+        assert_string_equal(r.error, "nothing comes");
+        rdb_reader_deinit(&r);
+    }
+    rdb_writer_deinit(&w);
+    buf_deinit(&read);
+}
+
+/* Of a string that lies about its length no more room is taken than has come, about. */
+static void test_a_feeds_lengths_are_not_believed(void **state)
+{
+    (void)state;
+    struct pieces p = {SLICE("\x81\x10\0\0\0\0\0\0\0abc"), 5};
+    struct rdb_feed feed = {next_piece, &p, RDB_FEED_OPEN};
+    struct rdb_reader r;
+    struct buf read = {0};
+    rdb_reader_init_feed(&r, &feed);
+    assert_false(rdb_read_string(&r, &read));
+    assert_string_equal(r.error, "nothing comes");
+    assert_true(read.capacity < 2 << 20);
+    buf_deinit(&read);
+}
+
 static bool append(struct slice element, void *context)
 {
     struct buf *out = context;
@@ -154,6 +221,8 @@ int main(void)
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_strings),
         cmocka_unit_test(test_counts_are_not_believed),
+        cmocka_unit_test(test_feeds),
+        cmocka_unit_test(test_a_feeds_lengths_are_not_believed),
         cmocka_unit_test(test_ziplist),
         cmocka_unit_test(test_zipmap),
     };

@@ -10,7 +10,7 @@
 
 #define START_MS 1800000000000LL
 /* Rounds in which a group that is left alone has to come to rest. */
-#define SETTLE_ROUNDS 400
+#define SETTLE_ROUNDS 1600
 
 enum message_kind { MESSAGE_UNIT, MESSAGE_CLOCKS, MESSAGE_MERGE };
 
@@ -66,7 +66,8 @@ static void create_parts(struct node *n)
     n->merge = (struct active_merge){
         .origins = &n->origins,
         .window = active_window_create(&n->origins, options->log_bytes),
-        .disputes = active_disputes_create(),
+        .disputes = active_disputes_create(options->log_bytes / ACTIVE_DISPUTE_LOG_PART,
+                                           (uint64_t)n->number),
         .executor = &model_executor,
         .context = &n->model,
         .broken = options->broken,
@@ -74,8 +75,21 @@ static void create_parts(struct node *n)
     n->model.origins = &n->origins;
 }
 
+static void destroy_message(struct message *m);
+
+static void stop_meeting(struct node *n)
+{
+    if (n->met) {
+        destroy_message(n->met);
+        mem_free(n->met_cover);
+        n->met = NULL;
+        n->met_cover = NULL;
+    }
+}
+
 static void destroy_parts(struct node *n)
 {
+    stop_meeting(n);
     active_window_destroy(&n->merge.window);
     active_disputes_destroy(&n->merge.disputes);
     active_log_destroy(&n->log);
@@ -93,6 +107,9 @@ void node_save(struct node *n)
 {
     struct saved *s = &n->saved;
     assert(n->origins.count <= GROUP_ORIGINS_MAX);
+    if (n->met) {
+        return; /* files wait for the end */
+    }
     memcpy(s->rows, n->origins.rows, n->origins.count * sizeof(s->rows[0]));
     s->count = n->origins.count;
     s->clock = n->clock.last;
@@ -207,9 +224,10 @@ void node_tend(struct node *n)
 {
     struct buf key = {0}, command = {0};
     int db;
-    while (active_disputes_take_due(n->merge.disputes, n->group->now_ms, &db, &key)) {
+    while (!n->met && active_disputes_take_due(n->merge.disputes, n->group->now_ms, &db, &key)) {
         buf_clear(&command);
         active_merge_state(&n->merge, db, buf_slice(&key), &command);
+        active_disputes_told(n->merge.disputes, command.len, n->group->now_ms);
         tell(n, db, buf_slice(&command));
         n->group->states++;
     }
@@ -218,7 +236,9 @@ void node_tend(struct node *n)
     uint64_t now = active_clock_tell(&n->clock);
     active_origins_hear(&n->origins, n->self, now, 0);
     active_origins_hear(&n->origins, n->self, now, active_origins_seen(&n->origins));
-    active_window_sweep(n->merge.window, active_origins_stable(&n->origins));
+    if (!n->met) {
+        active_window_sweep(n->merge.window, active_origins_stable(&n->origins));
+    }
 }
 
 /* ---- the group ---- */
@@ -246,6 +266,7 @@ void group_init(struct group *g, const struct group_options *options)
 {
     memset(g, 0, sizeof(*g));
     g->options = *options;
+    g->pieces = options->pieces;
     g->now_ms = START_MS;
     for (int i = 0; i < options->nodes; i++) {
         struct node *n = &g->nodes[i];
@@ -388,6 +409,9 @@ bool lane_send(struct group *g, int receiver, int sender)
     if (!l->wanted) {
         return false;
     }
+    if (!l->connected && s->met) {
+        return false; /* it could not say what it has */
+    }
     if (!l->connected) {
         connect_link(l, s, r);
         return true;
@@ -479,53 +503,100 @@ static struct active_cover *their_positions(struct node *r, const struct message
     return c;
 }
 
-static void receive_merge(struct node *r, const struct message *m)
+static void meet_one(struct node *r, int i)
 {
-    uint16_t index[GROUP_ORIGINS_MAX] = {0};
-    struct active_cover *positions = their_positions(r, m, index);
-    struct active_meeting meeting = {positions, m->clock};
-    if (!active_clock_see(&r->clock, m->clock)) {
+    const struct message *m = r->met;
+    int db = i / MODEL_KEYS, k = i % MODEL_KEYS;
+    struct slice key = model_key_name(k);
+    struct active_dot dot = m->model->dots[db][k];
+    struct buf payload = {0};
+    int64_t deadline_ms = 0;
+    dot = active_dot_of(dot.stamp, r->met_index[active_dot_origin(dot)], active_dot_sequence(dot));
+    bool there = model_executor.dump(m->model, db, key, &deadline_ms, &payload);
+    bool known = there || model_executor.exists(&r->model, db, key) ||
+                 active_window_last(r->merge.window, db, key) > 0;
+    if (known && !active_merge_meet(&r->merge, &r->meeting, db, key, dot, deadline_ms,
+                                    buf_slice(&payload), r->group->now_ms)) {
+        fault(r->group, "a key of a merge was refused");
+    }
+    buf_deinit(&payload);
+}
+
+/* Some keys more, or all. */
+static void meet_some(struct node *r)
+{
+    struct group *g = r->group;
+    int all = MODEL_DBS * MODEL_KEYS, upto = all;
+    if (g->pieces) {
+        g->pieces = g->pieces * 6364136223846793005U + 1442695040888963407U;
+        upto = r->met_keys + (int)(g->pieces >> 61);
+        upto = upto > all ? all : upto;
+    }
+    for (; r->met_keys < upto; r->met_keys++) {
+        meet_one(r, r->met_keys);
+    }
+    if (r->met_keys < all) {
+        return;
+    }
+    active_merge_met(&r->merge, &r->meeting);
+    for (uint32_t i = 1; i < r->met_cover->count; i++) {
+        active_log_skip(r->log, (uint16_t)i, r->met_cover->sequence[i]);
+    }
+    stop_meeting(r);
+}
+
+static void begin_merge(struct node *r, struct message *m_take)
+{
+    memset(r->met_index, 0, sizeof(r->met_index));
+    r->met = m_take;
+    r->met_keys = 0;
+    r->met_cover = their_positions(r, m_take, r->met_index);
+    r->meeting = (struct active_meeting){r->met_cover, m_take->clock};
+    if (!active_clock_see(&r->clock, m_take->clock)) {
         fault(r->group, "a clock was refused");
     }
-    for (int i = 0; i < MODEL_DBS * MODEL_KEYS; i++) {
-        int db = i / MODEL_KEYS, k = i % MODEL_KEYS;
-        struct slice key = model_key_name(k);
-        struct active_dot dot = m->model->dots[db][k];
-        struct buf payload = {0};
-        int64_t deadline_ms = 0;
-        dot = active_dot_of(dot.stamp, index[active_dot_origin(dot)], active_dot_sequence(dot));
-        bool there = model_executor.dump(m->model, db, key, &deadline_ms, &payload);
-        bool known = there || model_executor.exists(&r->model, db, key) ||
-                     active_window_last(r->merge.window, db, key) > 0;
-        if (known && !active_merge_meet(&r->merge, &meeting, db, key, dot, deadline_ms,
-                                        buf_slice(&payload), r->group->now_ms)) {
-            fault(r->group, "a key of a merge was refused");
-        }
-        buf_deinit(&payload);
+    active_merge_meet_begin(&r->merge, &r->meeting);
+    meet_some(r);
+}
+
+/* True when a message cannot be taken while the node is meeting somebody. */
+static bool has_to_wait(const struct node *r, const struct message *m)
+{
+    if (!r->met || m->kind == MESSAGE_CLOCKS) {
+        return false;
     }
-    active_merge_met(&r->merge, &meeting);
-    for (uint32_t i = 1; i < positions->count; i++) {
-        active_log_skip(r->log, (uint16_t)i, positions->sequence[i]);
-    }
-    mem_free(positions);
+    uint16_t index = m->kind == MESSAGE_UNIT ? active_origins_find(&r->origins, &m->id) : 0;
+    return m->kind == MESSAGE_MERGE ||
+           (index &&
+            active_cover_at(r->met_cover, index) > active_origins_at(&r->origins, index)->position);
 }
 
 bool link_deliver(struct group *g, int receiver, int sender)
 {
     struct link *l = &g->links[receiver][sender];
+    struct node *r = &g->nodes[receiver];
     struct message *m = l->first;
+    if (r->met && (!m || has_to_wait(r, m))) {
+        meet_some(r);
+        return true;
+    }
     if (!m) {
         return false;
     }
     l->first = m->next;
     l->last = l->first ? l->last : NULL;
     l->queued--;
-    static void (*const receive[])(struct node * r, const struct message *m) = {
-        [MESSAGE_UNIT] = receive_unit,
-        [MESSAGE_CLOCKS] = receive_clocks,
-        [MESSAGE_MERGE] = receive_merge,
-    };
-    receive[m->kind](&g->nodes[receiver], m);
+    switch (m->kind) {
+    case MESSAGE_UNIT:
+        receive_unit(r, m);
+        break;
+    case MESSAGE_CLOCKS:
+        receive_clocks(r, m);
+        break;
+    case MESSAGE_MERGE:
+        begin_merge(r, m);
+        return true;
+    }
     destroy_message(m);
     return true;
 }

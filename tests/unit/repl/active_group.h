@@ -25,6 +25,7 @@ struct group_options {
     size_t log_bytes; /* and so the window's */
     unsigned broken;  /* enum active_break */
     bool strangers;   /* nodes hear of one another only by their links */
+    uint64_t pieces;  /* not 0: data sets are met some keys at a time, drawn from this */
 };
 
 struct message;
@@ -51,6 +52,11 @@ struct node {
     struct model model;
     struct saved saved;
     uint64_t stable_seen;
+    struct message *met; /* the data set that it is meeting, NULL */
+    int met_keys;        /* so far */
+    uint16_t met_index[GROUP_ORIGINS_MAX];
+    struct active_meeting meeting;
+    struct active_cover *met_cover;
 };
 
 /* From `sender` to `receiver`. */
@@ -76,6 +82,7 @@ struct group {
     uint32_t made_count, made_capacity;
     const char *fault; /* what went wrong first */
     uint64_t states, merges, restarts;
+    uint64_t pieces; /* a generator of its own: histories stay what they are */
     uint64_t lowest_sequence_lost;
 };
 

@@ -229,14 +229,14 @@ static void test_frames(void **state)
     struct buf out = {0};
     struct active_frame f;
     struct active_origin_id id = origin_of('a', 77);
-    const struct active_frame_clock clocks[2] = {{1, 2, 3}, {4, UINT64_MAX, 6}};
+    const struct active_frame_clock clocks[2] = {{1, 7, 2, 3}, {4, 8, UINT64_MAX, 6}};
     const char *error;
     size_t consumed;
     active_frame_put_origin(&out, 9, &id);
     active_frame_put_write(&out, 9, ACTIVE_SEQUENCE_MAX, 1u << 31, 65535, 3);
     buf_append_cstr(&out, "abc");
     active_frame_put_clocks(&out, clocks, 2);
-    assert_int_equal(out.len, 5 + 26 + 5 + ACTIVE_WRITE_HEAD_BYTES + 3 + 5 + 36);
+    assert_int_equal(out.len, 5 + 26 + 5 + ACTIVE_WRITE_HEAD_BYTES + 3 + 5 + 48);
     struct slice data = buf_slice(&out);
     for (size_t len = 0; len < 31; len++) {
         assert_int_equal(active_frame_next(slice_of(data.ptr, len), 100, &f, &consumed, &error),
@@ -253,7 +253,8 @@ static void test_frames(void **state)
     assert_int_equal(active_frame_next(data, 100, &f, &consumed, &error), ACTIVE_FRAME_WHOLE);
     assert_true(f.kind == 'C' && f.count == 2 && consumed == data.len);
     assert_true(active_frame_clock_at(&f, 1).clock == UINT64_MAX &&
-                active_frame_clock_at(&f, 0).seen == 3);
+                active_frame_clock_at(&f, 0).seen == 3 &&
+                active_frame_clock_at(&f, 1).position == 8);
     static const char *const broken[] = {"\0\0\0\0X", "\1\0\0\0X", "\2\0\0\0Cx", "\1\0\0\0O",
                                          "\1\0\0\0W"};
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
@@ -262,6 +263,33 @@ static void test_frames(void **state)
                          ACTIVE_FRAME_BROKEN);
     }
     buf_deinit(&out);
+}
+
+/* An origin's last write is kept though it is more than the bound, and for a while. */
+static void test_the_last_write_outlives_the_bound(void **state)
+{
+    (void)state;
+    struct active_log *log = active_log_create(1);
+    const uint64_t ms = (uint64_t)1 << ACTIVE_STAMP_COUNTER_BITS;
+    for (uint64_t s = 1; s <= 3; s++) {
+        struct active_unit *u =
+            active_unit_create(active_dot_of(1000 * ms + s, (uint16_t)(1 + s / 3), s < 3 ? s : 1),
+                               0, SLICE("*1\r\n$8\r\nFLUSHALL\r\n"));
+        active_log_append(log, u);
+        active_unit_release(u);
+    }
+    assert_null(active_log_find(log, 1, 1));
+    assert_non_null(active_log_find(log, 1, 2));
+    assert_non_null(active_log_find(log, 2, 1));
+    struct active_unit *later =
+        active_unit_create(active_dot_of((1000 + ACTIVE_LOG_LAST_MS + 1) * ms, 2, 2), 0,
+                           SLICE("*1\r\n$8\r\nFLUSHALL\r\n"));
+    active_log_append(log, later);
+    active_unit_release(later);
+    assert_null(active_log_find(log, 1, 2));
+    assert_null(active_log_find(log, 2, 1));
+    assert_non_null(active_log_find(log, 2, 2));
+    active_log_destroy(&log);
 }
 
 static void test_log(void **state)
@@ -389,10 +417,40 @@ static void test_window(void **state)
     active_origins_deinit(&o);
 }
 
+/* So many states of 400 bytes are told, where 100 bytes a tenth of a second are allowed. */
+static int states_told(struct active_disputes *d, int64_t from_ms, int64_t upto_ms)
+{
+    struct buf key = {0};
+    int db, told = 0;
+    for (int64_t now = from_ms; now < upto_ms; now += 10) {
+        while (active_disputes_take_due(d, now, &db, &key)) {
+            active_disputes_told(d, 400, now);
+            told++;
+        }
+    }
+    buf_deinit(&key);
+    return told;
+}
+
+static void test_states_have_a_pace(void **state)
+{
+    (void)state;
+    struct active_disputes *d = active_disputes_create(100, 7);
+    for (char name = 'a'; name <= 'z'; name++) {
+        active_disputes_note(d, 0, slice_of(&name, 1), 0, 1000);
+    }
+    assert_int_equal(states_told(d, 1000, 1100), 0);
+    assert_int_equal(states_told(d, 1100, 1110), 1);
+    int in_four_seconds = 1 + states_told(d, 1110, 5100);
+    assert_in_range(in_four_seconds, 7, 15); /* 10, and a half by chance */
+    assert_int_equal(active_disputes_count(d), (size_t)(26 - in_four_seconds));
+    active_disputes_destroy(&d);
+}
+
 static void test_disputes(void **state)
 {
     (void)state;
-    struct active_disputes *d = active_disputes_create();
+    struct active_disputes *d = active_disputes_create(0, 0);
     struct buf key = {0};
     int db;
     active_disputes_note(d, 3, SLICE("k"), 0, 1000);
@@ -430,8 +488,10 @@ int main(void)
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_the_last_write_outlives_the_bound),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_disputes),
+        cmocka_unit_test(test_states_have_a_pace),
     };
     hash_set_secret(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__SANITIZE_THREAD__)
+/* One thread: there is nothing to find for it, and it takes ten times as long. */
+#define HISTORIES 100
+#else
 #define HISTORIES 2500
+#endif
 /* Histories in which each broken rule must have shown. */
 #define BROKEN_HISTORIES 1500
 
@@ -418,6 +423,8 @@ static const char *run_history(uint64_t seed, unsigned broken)
     rand_set_seed(seed);
     struct group *g = &h.group;
     struct group_options options = draw_options(&h, broken);
+    /* Every other history meets data sets piece by piece. */
+    options.pieces = seed % 2 ? seed : 0;
     group_init(g, &options);
     uint64_t steps = 100 + rand_below(700);
     for (uint64_t i = 0; i < steps && !g->fault; i++) {
@@ -471,6 +478,18 @@ static void test_histories(void **state)
     }
 }
 
+/* A chain of four that had never met, with logs that the states of all keys do not fit: they have a
+ * pace, or their readers fall behind for ever. */
+static void test_states_beyond_the_logs(void **state)
+{
+    (void)state;
+    const char *wrong = run_history(31007040, 0);
+    if (wrong) {
+        fail_msg("%s", wrong);
+    }
+}
+
+#if !defined(__SANITIZE_THREAD__)
 /* Each broken rule shows in the histories of the test above. */
 static void test_broken_rules_are_found(void **state)
 {
@@ -494,12 +513,16 @@ static void test_broken_rules_are_found(void **state)
         assert_non_null(wrong);
     }
 }
+#endif
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_states_beyond_the_logs),
+#if !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(test_broken_rules_are_found),
+#endif
     };
     hash_set_secret(1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,6 +333,8 @@ static void test_big_bulks_come_in_blobs(void **state)
         assert_int_equal(parser_big_missing(&f.parser) > 0, len > PARSER_BIG_BYTES);
         if (len > PARSER_BIG_BYTES) {
             assert_int_equal(parser_big_missing(&f.parser), len + 2 - 10);
+            assert_false(feed_step(&f)); /* asked too soon: there is nothing yet */
+            assert_int_equal(parser_big_missing(&f.parser), len + 2 - 10);
             assert_true(parser_memory_bytes(&f.parser) >= len);
         }
         feed_bytes(&f, stream.data + begin + 10, stream.len - begin - 10);

@@ -312,6 +312,80 @@ static void test_copies(void **state)
     for_all_shapes(copy_entry);
 }
 
+/* The stamp stands where it was through every change of the block, and costs its bytes only. */
+static void stamp_and_reshape(struct slice key, struct slice value, int64_t expiry_ms)
+{
+    static const char stamp[] = "0123456789abcdef", other[] = "fedcba9876543210";
+    struct entry *e = entry_create_string(key, value, expiry_ms);
+    size_t plain = entry_block_bytes(e);
+    assert_null(entry_stamp(e));
+    entry_set_clock(e, 77);
+    e->flags |= ENTRY_RAW;
+    e = entry_with_stamp(e, stamp);
+    assert_memory_equal(entry_stamp(e), stamp, ENTRY_STAMP_BYTES);
+    assert_string_entry(e, key, value, expiry_ms);
+    assert_int_equal(entry_clock(e), 77);
+    assert_true(e->flags & ENTRY_RAW);
+    assert_in_range(entry_block_bytes(e), plain, plain + plain / 4 + 32);
+    assert_true(mem_usable_size(e) >= entry_block_bytes(e));
+    e = entry_with_expiry(e, expiry_ms == ENTRY_NO_EXPIRY ? 5 : ENTRY_NO_EXPIRY);
+    assert_memory_equal(entry_stamp(e), stamp, ENTRY_STAMP_BYTES);
+    e = entry_with_expiry(e, expiry_ms);
+    e = entry_with_key(e, SLICE("renamed"));
+    assert_memory_equal(entry_stamp(e), stamp, ENTRY_STAMP_BYTES);
+    e = entry_with_key(e, key);
+    struct entry *before = e;
+    e = entry_with_stamp(e, other);
+    assert_ptr_equal(e, before);
+    assert_memory_equal(entry_stamp(e), other, ENTRY_STAMP_BYTES);
+    assert_string_entry(e, key, value, expiry_ms);
+    struct entry *copy = entry_copy(e, key, expiry_ms);
+    assert_null(entry_stamp(copy));
+    assert_string_entry(copy, key, value, expiry_ms);
+    e = entry_with_stamp(e, NULL);
+    assert_null(entry_stamp(e));
+    assert_string_entry(e, key, value, expiry_ms);
+    assert_int_equal(entry_block_bytes(e), plain);
+    entry_destroy(&copy);
+    entry_destroy(&e);
+}
+
+static void test_stamps_of_every_shape(void **state)
+{
+    (void)state;
+    for_all_shapes(stamp_and_reshape);
+}
+
+/* Payloads of collections that grow, move out and back in. */
+static void test_stamps_stay_with_payloads(void **state)
+{
+    static const char stamp[] = "0123456789abcdef";
+    (void)state;
+    struct entry *e = entry_create_payload(SLICE("key"), VALUE_HASH, ENCODING_LISTPACK, 20, 5);
+    memset(entry_payload(e), 'p', 20);
+    e = entry_with_stamp(e, stamp);
+    for (size_t bytes = 20; bytes <= ENTRY_EMBEDDED_MAX; bytes += 41) {
+        e = entry_with_room(e, bytes);
+        assert_memory_equal(entry_stamp(e), stamp, ENTRY_STAMP_BYTES);
+        assert_true(entry_payload_room(e) >= bytes && entry_expiry_ms(e) == 5);
+        assert_memory_equal(entry_payload(e), "pppppppppppppppppppp", 20);
+        assert_true(mem_usable_size(e) >= entry_block_bytes(e));
+    }
+    e = entry_with_block(e);
+    assert_memory_equal(entry_stamp(e), stamp, ENTRY_STAMP_BYTES);
+    assert_memory_equal(entry_pointer(e), "pppppppppppppppppppp", 20);
+    char *block = entry_pointer(e);
+    e = entry_with_room(e, 30);
+    assert_memory_equal(entry_stamp(e), stamp, ENTRY_STAMP_BYTES);
+    assert_slice(entry_key(e), SLICE("key"));
+    mem_free(block);
+    e = entry_with_block(e);
+    mem_free(entry_pointer(e));
+    entry_set_pointer(e, blob_create_copy(SLICE("done")));
+    atomic_store(&e->word, (uint32_t)VALUE_STRING << 24 | (uint32_t)ENCODING_BLOB << 28);
+    entry_destroy(&e);
+}
+
 static void test_integers_reshaped_and_copied(void **state)
 {
     (void)state;
@@ -390,6 +464,8 @@ int main(void)
         cmocka_unit_test(test_another_expiry),
         cmocka_unit_test(test_another_key),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_stamps_of_every_shape),
+        cmocka_unit_test(test_stamps_stay_with_payloads),
         cmocka_unit_test(test_integers_reshaped_and_copied),
         cmocka_unit_test(test_copies_keep_the_raw_mark),
         cmocka_unit_test(test_memory_counts_what_hangs_off),

@@ -119,6 +119,49 @@ static void test_deleted_only(void **state)
     entry_destroy(&e);
 }
 
+/* Deleted entries behind which XSETID went back. */
+static void test_set_back(void **state)
+{
+    (void)state;
+    const struct node node = {{5, 0}, {2,    2, 1, TEXT, 0, 2,    0, 0, TEXT, 4, 3,    4, 0,
+                                       TEXT, 4, 2, 3,    0, TEXT, 4, 3, 2,    0, TEXT, 4, END}};
+    struct entry *e = stream_create(KEY);
+    assert_true(load(e, &node));
+    assert_true(stream_load_facts(e, 2, (struct stream_id){8, 0}, (struct stream_id){9, 0}, 4));
+    stream_check(e);
+    assert_int_equal(count_range(e, (struct stream_id){6, 0}, (struct stream_id){8, 0}), 1);
+    assert_int_equal(count_range(e, (struct stream_id){9, 0}, (struct stream_id){9, 0}), 0);
+    assert_int_equal(count_range(e, STREAM_ID_MIN, STREAM_ID_MAX), 2);
+    change(e);
+    entry_destroy(&e);
+}
+
+/* Nothing is there, and what comes stands before the deleted entries' node. */
+static void test_set_back_before_all(void **state)
+{
+    (void)state;
+    const struct node gone = {{5, 0}, {0, 1, 1, TEXT, 0, 3, 0, 0, TEXT, 4, END}};
+    struct entry *e = stream_create(KEY);
+    assert_true(load(e, &gone));
+    assert_true(stream_load_facts(e, 0, (struct stream_id){3, 0}, (struct stream_id){5, 0}, 1));
+    stream_check(e);
+    change(e);
+    entry_destroy(&e);
+}
+
+/* A last node of deleted entries, whose ID is behind what would be added. */
+static void test_tail_behind_last_id(void **state)
+{
+    (void)state;
+    const struct node there = {{1, 1}, {1, 0, 1, TEXT, 0, 2, 0, 0, TEXT, 4, END}};
+    const struct node gone = {{9, 0}, {0, 1, 1, TEXT, 0, 3, 0, 0, TEXT, 4, END}};
+    struct entry *e = stream_create(KEY);
+    assert_true(load(e, &there) && load(e, &gone));
+    assert_false(stream_load_facts(e, 1, (struct stream_id){3, 0}, STREAM_ID_MIN, 2));
+    assert_false(load(e, &gone));
+    entry_destroy(&e);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -161,6 +204,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_master_before_first),
         cmocka_unit_test(test_deleted_only),
+        cmocka_unit_test(test_set_back),
+        cmocka_unit_test(test_set_back_before_all),
+        cmocka_unit_test(test_tail_behind_last_id),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

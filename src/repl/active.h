@@ -1,0 +1,49 @@
+/* The server as an active replica: the one node of this process (active_node.h), whom it takes
+ * writes from (active_links.h) and who takes them from it (active_feed.h). A server without
+ * `active-replica yes` has no node and pays for none of this.
+ *
+ * What the runtime does for its node: it is attached while commands may run, settled whenever the
+ * keyspace lock is let go of after writes (keyspace_set_end_work), ticked by the cron, asked what
+ * becomes of what is due, told what has expired under a writer, and its clock is the one that
+ * deadlines are judged by (keyspace_time_ms).
+ *
+ * `active-replica yes` is refused: files, MERGE at first contact and blocked pops are missing.
+ * Builds with KEYDB_DEBUG take it, as a test seam, when the environment has KEYDB_ACTIVE_PREVIEW=1;
+ * the node begins without data then.
+ *
+ * State: settings are world, the node is keyspace. */
+#ifndef REPL_ACTIVE_H
+#define REPL_ACTIVE_H
+
+#include "base/option.h"
+#include "engine/command.h"
+#include "engine/gil.h"
+#include "repl/active_node.h"
+
+struct active_settings {
+    bool on, multi, no_forward; /* active-replica, multi-master, multi-master-no-forward */
+};
+extern struct active_settings active_settings;
+
+/* Whether this server can be an active replica at all: the test seam. */
+bool active_is_preview(void);
+/* Boot, before other logs are registered; its reverse. */
+void active_setup(void);
+void active_teardown(void);
+/* Boot: the data set is loaded and nobody is connected. A server that is to be one begins a life as
+ * a node. False, logged: it must not go on. */
+bool active_begin(void) MUST_CHECK;
+/* Whether this server has a node. From active_begin on that never changes. */
+bool active_is_on(void);
+/* The node; only while active_is_on. */
+struct active_node *active_node(void);
+#define ACTIVE_NODE_CHARS 32
+/* Its id as 32 hexadecimal digits, no NUL. */
+void active_node_text(char text[ACTIVE_NODE_CHARS]);
+/* INFO replication's figures about the node. */
+void active_write_info(struct buf *out);
+
+/* active-replica, multi-master, multi-master-no-forward. */
+extern const struct option active_options[];
+
+#endif

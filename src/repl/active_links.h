@@ -1,0 +1,47 @@
+/* The receiving side of links of active replicas: for each `replicaof` of an active server a thread
+ * that connects, pulls (KEYDB.PULL), and gives what comes to the node in bounded holds. A thread
+ * each, so that a peer that is dead, stopped or slow holds up nobody else.
+ *
+ *   CONNECT --socket--> HANDSHAKE --+PULL--> CONNECTED
+ *      ^-------- the link breaks, or is refused; a while later --------'
+ *
+ * Which origin is wanted from which of them is decided together (active_want.h). Whom we pull from
+ * changes while the world stands; what a link knows of its peer is keyspace; the rest is its
+ * thread's, and what INFO shows is atomic. */
+#ifndef REPL_ACTIVE_LINKS_H
+#define REPL_ACTIVE_LINKS_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "engine/gil.h"
+#include "net/upstream.h"
+#include "resp/reply.h"
+
+#include <stdbool.h>
+
+/* Most servers that one pulls from. */
+#define ACTIVE_LINKS_MAX 16
+
+/* The configuration's `replicaof` lines: one more; none at all (host.ptr NULL). Too many: false. */
+bool active_links_configure(struct slice host, int port) MUST_CHECK;
+/* Boot's end and its reverse: pulls from those, or without multi-master from the last of them. */
+void active_links_start(void);
+void active_links_stop(void);
+/* REPLICAOF: one more; without multi-master it is the only one then. False: it is there already, or
+ * *error is set. */
+bool active_links_add(struct slice host, int port, const char **error) REQUIRES(gil);
+/* One less; false: there is no such. */
+bool active_links_remove(struct slice host, int port) REQUIRES(gil);
+void active_links_remove_all(void) REQUIRES(gil);
+/* All are cut, and made anew; the facts of the first that stands (net/upstream.h). */
+void active_links_cut(void) REQUIRES(gil);
+bool active_links_look(struct upstream *facts) REQUIRES(gil);
+
+/* INFO replication's lines about those that we pull from. The GIL is held in some mode. */
+void active_links_write_info(struct buf *out);
+/* How many there are. The same. */
+int active_links_count(void);
+/* ROLE's elements for each: host, port, state, how many units of others have come by it. */
+void active_links_reply_roles(struct reply *r) REQUIRES(gil);
+
+#endif

@@ -1,0 +1,82 @@
+"""A primary in the test's own hands: it answers the handshake and gives each full transfer to the
+test, which sends what it likes."""
+
+import queue
+import socket
+import threading
+
+HISTORY = b"0123456789abcdef" * 2 + b"01234567"
+OTHER = b"fedcba9876543210" * 2 + b"fedcba98"
+
+
+class Transfer:
+    """A replica that waits for a data set."""
+
+    def __init__(self, sock, asked):
+        self.sock, self.asked = sock, asked  # asked: the words of its PSYNC
+
+    def say(self, history=HISTORY, offset=1000):
+        self.sock.sendall(b"+FULLRESYNC %s %d\r\n" % (history, offset))
+
+    def send(self, data):
+        """False: the other side has gone."""
+        try:
+            self.sock.sendall(data)
+            return True
+        except OSError:
+            return False
+
+    def end(self):
+        self.sock.close()
+
+
+class HandMadePrimary:
+    """Listens on .port; .transfer() is the next replica that asks for the stream."""
+
+    def __init__(self):
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(16)
+        self.port = self.listener.getsockname()[1]
+        self.waiting = queue.Queue()
+        self.socks = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def transfer(self, bound_s=30.0):
+        return self.waiting.get(timeout=bound_s)
+
+    def close(self):
+        self.listener.close()
+        for sock in self.socks:
+            sock.close()
+
+    def _accept(self):
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            self.socks.append(sock)
+            threading.Thread(target=self._greet, args=(sock,), daemon=True).start()
+
+    def _greet(self, sock):
+        try:
+            file = sock.makefile("rb", buffering=0)
+            while True:
+                head = file.readline()
+                if not head.startswith(b"*"):
+                    return
+                words = []
+                for _ in range(int(head[1:])):
+                    size = int(file.readline()[1:]) + 2
+                    word = b""
+                    while len(word) < size:
+                        word += file.read(size - len(word))
+                    words.append(word[:-2])
+                if words[0].upper() == b"PSYNC":
+                    self.waiting.put(Transfer(sock, words))
+                    return
+                sock.sendall(b"+PONG\r\n" if words[0].upper() == b"PING" else b"+OK\r\n")
+        except OSError:
+            return
