@@ -286,6 +286,8 @@ def test_bad_payloads(client):
         return stream + b"\x01" + out
     one = MASTER[1:]
     client.ok("RESTORE", "fine", 0, sealed(group([pending], (b"c", [one]))))
+    set_back_by_xsetid = b"\x01\x01\x01\x01\x01\x05\x00\x01\x00"  # 1-1 is left, 5-0 was deleted
+    client.ok("RESTORE", "back", 0, sealed(b"\x13\x01" + MASTER + string(NODE) + set_back_by_xsetid))
     bad = [
         b"", b"\x00", b"\x07", b"\x50", b"\xff\x00", b"\x00\x05abc", b"\x00\x01ab",
         b"\x00\x81" + b"\xff" * 8, b"\x00\x80" + b"\x7f\xff\xff\xff", b"\x00\xc4\x01",
@@ -330,7 +332,7 @@ def test_bad_payloads(client):
                  (b"x", 0, 1, b"f", 0, 2, 0, 0, b"v", 4)]:
         bad.append(b"\x13\x01" + MASTER + string(listpack(*node)) + stream_facts + b"\x00")
     for facts in [b"\x02\x01\x01\x01\x01\x00\x00\x02", b"\x01\x01\x00\x01\x01\x00\x00\x01",
-                  b"\x01\x01\x01\x01\x01\x05\x00\x01", b"\x01\x01\x01\x01\x01\x00\x00\x00"]:
+                  b"\x01\x01\x01\x01\x01\x00\x00\x00"]:
         bad.append(b"\x13\x01" + MASTER + string(NODE) + facts + b"\x00")
     for body in bad:
         reply = client.call("RESTORE", "k", 0, sealed(body))
