@@ -95,6 +95,15 @@ struct db *db_at(int index)
     return &dbs[index];
 }
 
+uint64_t db_all_keys(void)
+{
+    uint64_t keys = 0;
+    for (int i = 0; i < dbs_count; i++) {
+        keys += db_size(db_at(i));
+    }
+    return keys;
+}
+
 static inline uintptr_t tagged(struct entry *e)
 {
     static_assert(DB_TAG_EXPIRES == ENTRY_EXPIRES && DB_TAG_STAMPED == ENTRY_STAMPED,

@@ -46,6 +46,8 @@ void db_teardown(void);
 int db_count(void);
 /* Database `index` (0 .. db_count()-1). The address is stable; SWAPDB exchanges contents. */
 struct db *db_at(int index);
+/* Keys of all databases, expired ones that still lie there among them. */
+uint64_t db_all_keys(void) REQUIRES_SHARED(keyspace_lock);
 
 /* How a reader looks at keys. */
 enum db_read_flag {

@@ -52,12 +52,10 @@ void batch_destroy(struct batch *b)
 
 /* ---- parsing ---- */
 
-static struct parser_limits limits_of(const struct client *c)
+static const struct parser_limits *limits_of(const struct batch *b, const struct client *c)
 {
-    if (unlikely(!c->session.authenticated && auth_required())) {
-        return (struct parser_limits){STRANGER_ARGS, STRANGER_BULK_BYTES, false};
-    }
-    return (struct parser_limits){INT32_MAX, resp_max_bulk_bytes, true};
+    static const struct parser_limits stranger = {STRANGER_ARGS, STRANGER_BULK_BYTES, false};
+    return unlikely(!c->session.authenticated && auth_required()) ? &stranger : &b->limits;
 }
 
 /* The next whole request of a client, and how many bytes there are behind it. False when there is
@@ -129,7 +127,7 @@ static inline struct call *add_call(struct server_thread *t, struct batch_client
     call->failed = call->nested = call->needs_exclusive = call->told = false;
     call->retry = call->waits = call->propagated = call->has_told_peers = false;
     call->parked = NULL;
-    call->continuation = (struct continuation){NULL, NULL, NULL, ACCESS_NONE};
+    call->continuation.step = NULL; /* what else is in it counts with a step only */
     return call;
 }
 
@@ -336,9 +334,9 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
     if (unlikely(bc->exhausted)) {
         return bc;
     }
-    struct parser_limits limits = limits_of(c);
+    const struct parser_limits *limits = limits_of(b, c);
     size_t rest;
-    while (b->call_count < BATCH_CALLS && parse_one(t, bc, &limits, &rest)) {
+    while (b->call_count < BATCH_CALLS && parse_one(t, bc, limits, &rest)) {
         if (rest == 0) {
             bc->exhausted = true; /* nothing left of it: the parser need not be asked */
             break;
@@ -356,6 +354,7 @@ static void fill_batch(struct server_thread *t)
     struct batch *b = t->batch;
     b->call_count = b->client_count = b->key_count = 0;
     b->looks_ahead = 0;
+    b->limits = (struct parser_limits){INT32_MAX, resp_max_bulk_bytes, true};
     b->now_ms = keyspace_time_ms(t->wall_us / 1000);
     while (t->ready_next < t->ready_count && b->call_count < BATCH_CALLS &&
            b->client_count < BATCH_CALLS) {

@@ -4,6 +4,7 @@
 
 #include "engine/call.h"
 #include "net/turn.h"
+#include "resp/parser.h"
 
 #include <time.h>
 
@@ -46,8 +47,9 @@ struct batch {
     int key_count;
     uint32_t looks_ahead; /* not 0: some call does */
     struct plan plan;
-    uint64_t log_position; /* that replies to writers wait for; 0: they do not */
-    int64_t now_ms;        /* of the turn */
+    uint64_t log_position;       /* that replies to writers wait for; 0: they do not */
+    int64_t now_ms;              /* of the turn */
+    struct parser_limits limits; /* of clients that may run commands */
     uint64_t
         phase_ticks; /* time that the calls of the phase took, waiting for the lock not counted */
 };

@@ -124,12 +124,8 @@ static int prepare_increment(int *fd)
 /* Moves the log into the increment (-1: there is none) and forks. */
 static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
 {
-    uint64_t keys = 0;
     keyspace_lock_exclusive();
-    for (int i = 0; i < db_count(); i++) {
-        keys += db_size(db_at(i));
-    }
-    child_report_begin(keys);
+    child_report_begin(db_all_keys());
     if (fd >= 0) {
         aof_log_into(fd, 0);
     }

@@ -128,16 +128,6 @@ static void NORETURN run_child(int64_t now_ms)
     _exit(error < 0 || error > 255 ? EIO : error);
 }
 
-static uint64_t all_keys(void) REQUIRES_SHARED(keyspace_lock);
-static uint64_t all_keys(void)
-{
-    uint64_t keys = 0;
-    for (int i = 0; i < db_count(); i++) {
-        keys += db_size(db_at(i));
-    }
-    return keys;
-}
-
 /* Begins a save in a child, with the keyspace lock held. */
 static enum save_result begin_child(void) REQUIRES_SHARED(keyspace_lock);
 static enum save_result begin_child(void)
@@ -146,7 +136,7 @@ static enum save_result begin_child(void)
     assert(state.child == 0);
     state.last_try_s = now_ms / 1000;
     state.child_dirty = stats_sum(STAT_DIRTY);
-    child_report_begin(all_keys());
+    child_report_begin(db_all_keys());
     int pid = fork_child(CHILD_SAVE, -1);
     if (pid == 0) {
         run_child(now_ms);

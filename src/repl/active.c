@@ -107,13 +107,10 @@ void active_setup(void)
 
 static bool has_data(void)
 {
-    uint64_t keys = 0;
     keyspace_lock_shared();
-    for (int i = 0; i < db_count(); i++) {
-        keys += db_size(db_at(i));
-    }
+    bool has = db_all_keys() > 0;
     keyspace_unlock_shared();
-    return keys > 0;
+    return has;
 }
 
 static bool create_node(void)

@@ -340,13 +340,10 @@ static const struct load_listener listener = {.progress = on_progress, .ended = 
 
 static bool has_keys(void)
 {
-    uint64_t keys = 0;
     keyspace_lock_shared();
-    for (int i = 0; i < db_count(); i++) {
-        keys += db_size(db_at(i));
-    }
+    bool has = db_all_keys() > 0;
     keyspace_unlock_shared();
-    return keys > 0;
+    return has;
 }
 
 /* What is here is of the history that comes, at another place. */
