@@ -49,17 +49,6 @@ int propagate_register(unsigned target, propagate_listener listener)
     return door.count++;
 }
 
-void propagate_switch(int log, bool on)
-{
-    assert(log < door.count && !propagate_in_unit());
-    door.logs[log].on = on;
-    propagate_on = propagate_peers = false;
-    for (int i = 0; i < door.count; i++) {
-        propagate_on |= door.logs[i].on;
-        propagate_peers |= door.logs[i].on && door.logs[i].target == PROPAGATE_TO_PEERS;
-    }
-}
-
 void propagate_aim(unsigned targets)
 {
     door.aim = targets;
@@ -171,6 +160,17 @@ static void tell_words(unsigned targets, const struct db *db, int argc, const st
     keep_small(&door.scratch);
 }
 
+/* The log's unit ends, if it has been told anything of one. */
+static void end_unit(struct log *log)
+{
+    if (log->told == 1) {
+        log->listener(log->first_db, held(log));
+    } else if (log->told > 1) {
+        log->listener(PROPAGATE_ANY_DB, SLICE("*1\r\n$4\r\nEXEC\r\n"));
+    }
+    log->told = 0;
+}
+
 /* Each log's unit ends, if there is one and it is not within another. */
 static void end_units(void)
 {
@@ -178,16 +178,22 @@ static void end_units(void)
         return;
     }
     for (int i = 0; i < door.count; i++) {
-        struct log *log = &door.logs[i];
-        if (log->told == 1) {
-            log->listener(log->first_db, held(log));
-        } else if (log->told > 1) {
-            log->listener(PROPAGATE_ANY_DB, SLICE("*1\r\n$4\r\nEXEC\r\n"));
-        }
-        log->told = 0;
+        end_unit(&door.logs[i]);
     }
     buf_clear(&door.held);
     keep_small(&door.held);
+}
+
+void propagate_switch(int log, bool on)
+{
+    assert(log < door.count);
+    end_unit(&door.logs[log]);
+    door.logs[log].on = on;
+    propagate_on = propagate_peers = false;
+    for (int i = 0; i < door.count; i++) {
+        propagate_on |= door.logs[i].on;
+        propagate_peers |= door.logs[i].on && door.logs[i].target == PROPAGATE_TO_PEERS;
+    }
 }
 
 void propagate_command(const struct db *db, int argc, const struct slice *argv)

@@ -52,7 +52,9 @@ typedef void (*propagate_listener)(int db, struct slice commands);
 /* Registers a log that leads to `target`, one PROPAGATE_TO, and is off; returns its number. Boot;
  * the order of registration is the order of listeners. */
 int propagate_register(unsigned target, propagate_listener listener);
-/* Turns a log on or off; not within a unit. */
+/* Turns a log on or off. Within a unit (a transaction with REPLICAOF or CONFIG SET appendonly no)
+ * what the log has been told of it ends here, as a unit of its own: the listener hears of that
+ * before it returns. */
 void propagate_switch(int log, bool on) REQUIRES(keyspace_lock);
 /* Boot and its reverse: has expiry told here. */
 void propagate_setup(void);
@@ -75,7 +77,7 @@ void propagate_call(const struct call *c) REQUIRES(keyspace_lock);
  * them nobody else propagates (one hold, or the world stands). */
 void propagate_begin_unit(void);
 void propagate_end_unit(void) REQUIRES(keyspace_lock);
-/* True within a unit: logs are not switched then, nor new files begun. */
+/* True within a unit: no new files are begun then. */
 bool propagate_in_unit(void);
 /* From now on what calls do goes to these logs only; the others get nothing of it. Whoever takes
  * PROPAGATE_TO_ALL away gives it back before the hold ends. Exclusive mode. */

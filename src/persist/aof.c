@@ -102,11 +102,11 @@ static void on_commands(int db, struct slice commands)
 
 void aof_log_into(int fd_take, uint64_t size_bytes)
 {
+    propagate_switch(log_end.number, fd_take >= 0); /* what it still tells is for the old file */
     log_end.selected_db = -1;
     log_end.stamp_s = 0;
     log_end.open = fd_take >= 0;
     aof_tail_open(fd_take, size_bytes);
-    propagate_switch(log_end.number, fd_take >= 0);
     dots_logging(fd_take >= 0);
 }
 
@@ -349,6 +349,10 @@ const struct load_source aof_load_source = {
 
 bool aof_reload(void)
 {
+    if (propagate_in_unit()) {
+        log_warning("The AOF cannot be loaded within a transaction: it has only a part of it");
+        return false;
+    }
     if (aof_state.stage != AOF_ON || !aof_tail_flush(true)) {
         return false;
     }

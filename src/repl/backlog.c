@@ -114,9 +114,9 @@ static void begin_at(uint64_t offset)
 static void set_own(bool own) REQUIRES(keyspace_lock);
 static void set_own(bool own)
 {
+    propagate_switch(backlog.log, own); /* a unit that ends by it is still of the old stream */
     backlog.own = own;
     backlog.stream_db = own ? NO_DB : backlog_stream_db();
-    propagate_switch(backlog.log, own);
 }
 
 void backlog_turn_on(void)
