@@ -9,6 +9,7 @@
 #include "engine/function_store.h"
 #include "engine/gate.h"
 #include "engine/info.h"
+#include "engine/propagate.h"
 #include "engine/shutdown.h"
 #include "engine/snapshot.h"
 #include "keyspace/db.h"
@@ -163,6 +164,10 @@ enum save_result save_in_background(void)
 {
     if (state.child) {
         return SAVE_RUNNING;
+    }
+    if (propagate_in_unit()) { /* half of it must not be in a file */
+        state.scheduled = true;
+        return SAVE_SCHEDULED;
     }
     if (aof_has_child()) {
         return SAVE_BUSY;

@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 enum save_result {
-    SAVE_DONE,    /* or begun, in the background */
-    SAVE_RUNNING, /* a child is at it */
-    SAVE_BUSY,    /* a child rewrites the AOF */
-    SAVE_FAILED,  /* logged */
+    SAVE_DONE,      /* or begun, in the background */
+    SAVE_SCHEDULED, /* in the background, when the transaction that asks for it is over */
+    SAVE_RUNNING,   /* a child is at it */
+    SAVE_BUSY,      /* a child rewrites the AOF */
+    SAVE_FAILED,    /* logged */
 };
 
 /* Boot: the cron job, the INFO fields, the operations of engine/snapshot.h. */

@@ -12,6 +12,7 @@ WORLD_COMMAND(save_command)
         reply_ok(c->reply);
         return;
     case SAVE_RUNNING:
+    case SAVE_SCHEDULED: /* in the background only, as is the next */
     case SAVE_BUSY:
         reply_error(c->reply, "ERR Background save already in progress");
         return;
@@ -33,13 +34,11 @@ WORLD_COMMAND(bgsave_command)
     case SAVE_DONE:
         reply_status(c->reply, "Background saving started");
         return;
+    case SAVE_SCHEDULED:
+        reply_status(c->reply, "Background saving scheduled");
+        return;
     case SAVE_RUNNING:
-        if (schedule) {
-            save_schedule();
-            reply_status(c->reply, "Background saving scheduled");
-        } else {
-            reply_error(c->reply, "ERR Background save already in progress");
-        }
+        reply_error(c->reply, "ERR Background save already in progress");
         return;
     case SAVE_BUSY:
         if (schedule) {

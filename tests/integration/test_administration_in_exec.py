@@ -88,3 +88,20 @@ def test_replicas_get_whole_transactions(make):
         c.call("INCR", "n")
         until(lambda: replica.info("replication")["master_link_status"] == "up"
               and behind.call("GET", "n") == b"5")
+
+
+@pytest.mark.parametrize("options", [{}, AOF], ids=["no log", "log"])
+def test_a_save_waits_for_the_end(make, options):
+    server = make(options=options)
+    with server.connect() as c:
+        for words in (["BGSAVE"], ["BGSAVE", "SCHEDULE"]):
+            c.ok("SET", "n", "0")
+            replies = run(c, ["INCR", "n"], words, ["INCR", "n"])
+            assert replies == [1, b"Background saving scheduled", 2]
+            until(lambda: server.info("persistence")["rdb_changes_since_last_save"] == "0")
+            server.expected_files.add("dump.rdb")
+            if not options:
+                c.ok("DEBUG", "RELOAD", "NOSAVE")
+                assert c.call("GET", "n") == b"2"
+        if options:
+            log_of(server)

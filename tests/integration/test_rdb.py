@@ -249,6 +249,7 @@ def test_a_killed_child_leaves_the_old_file(make):
         c.call("DEBUG", "POPULATE", 1500000, "k", 100)
         assert c.call("BGSAVE") == b"Background saving started"
         assert c.error("BGSAVE") == b"ERR Background save already in progress"
+        assert c.error("BGSAVE", "SCHEDULE") == b"ERR Background save already in progress"
         assert c.error("SAVE") == b"ERR Background save already in progress"
         assert server.info("persistence")["rdb_bgsave_in_progress"] == "1"
         for pid in children(server.pid):
