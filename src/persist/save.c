@@ -314,8 +314,11 @@ static void forget_all(void)
 static bool reload(unsigned flags)
 {
     gil_assert_world();
-    if (!(flags & RELOAD_NOSAVE) && save_now() == SAVE_FAILED) {
-        return false;
+    if (!(flags & RELOAD_NOSAVE)) {
+        kill_child(); /* what it writes is older, and would take the place of this */
+        if (save_now() != SAVE_DONE) {
+            return false;
+        }
     }
     if (!(flags & RELOAD_NOFLUSH)) {
         forget_all();

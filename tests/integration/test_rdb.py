@@ -272,6 +272,26 @@ def test_a_killed_child_leaves_the_old_file(make):
         c.ok("CONFIG", "SET", "save", "")
 
 
+def test_reload_while_a_child_saves(make):
+    """It is of what is there now, not of what the child's file or the one before it holds."""
+    server = with_file(make, None)
+    server.start()
+    with server.connect() as c:
+        c.ok("SET", "old", "1")
+        c.ok("SAVE")
+        c.call("DEBUG", "POPULATE", 1000, "k")
+        c.ok("CONFIG", "SET", "rdb-key-save-delay", "1000000")
+        assert c.call("BGSAVE") == b"Background saving started"
+        c.ok("SET", "new", "1")
+        digest = c.call("DEBUG", "DIGEST")
+        c.ok("DEBUG", "RELOAD")
+        assert c.call("DBSIZE") == 1002 and c.call("DEBUG", "DIGEST") == digest
+        until(lambda: server.info("persistence")["rdb_bgsave_in_progress"] == "0")
+        assert sorted(f for f in os.listdir(server.directory) if "rdb" in f) == ["dump.rdb"]
+        c.ok("DEBUG", "RELOAD", "NOSAVE")
+        assert c.call("DEBUG", "DIGEST") == digest
+
+
 def test_save_points(make):
     server = with_file(make, None, options={"save": ["1", "3"]})
     server.start()
