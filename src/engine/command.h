@@ -130,6 +130,8 @@ struct command_row {
      * data (scripts do): the flags of this call. With the keyspace lock in exclusive mode. NULL:
      * those of the command are all that is known. */
     uint32_t (*flags_of)(const struct call *c);
+    /* Asked to learn whether the server is well: refused, as a write is, while its disk fails. */
+    bool is_probe;
 };
 
 enum key_begin { KEY_BEGIN_INDEX, KEY_BEGIN_KEYWORD, KEY_BEGIN_UNKNOWN };

@@ -102,10 +102,11 @@ static const char *refusal_of(const struct call *c, uint32_t flags, uint32_t shu
     if (shut & GATE_MEMORY && memory_limit_concerns(c, flags)) {
         return memory_limit_refusal;
     }
-    if (shut & GATE_SAVE_FAILED && flags & CMD_WRITE) {
+    bool hears_of_disk = flags & CMD_WRITE || c->cmd->row->is_probe;
+    if (shut & GATE_SAVE_FAILED && hears_of_disk) {
         return save_refusal;
     }
-    if (shut & GATE_AOF_FAILED && flags & CMD_WRITE) {
+    if (shut & GATE_AOF_FAILED && hears_of_disk) {
         return aof_refusals[atomic_load_explicit(&aof_error, memory_order_acquire)];
     }
     if (shut & GATE_FEW_REPLICAS && flags & CMD_WRITE) {

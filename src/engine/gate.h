@@ -11,11 +11,12 @@
 
 enum gate {
     GATE_LOADING = 1 << 0,      /* lets in commands with CMD_LOADING */
-    GATE_SAVE_FAILED = 1 << 1,  /* keeps writes out (stop-writes-on-bgsave-error) */
+    GATE_SAVE_FAILED = 1 << 1,  /* keeps writes and probes (command.h) out: a save has failed, and
+                                   stop-writes-on-bgsave-error is on */
     GATE_SCRIPT = 1 << 2,       /* a script runs for long: lets in commands with CMD_ALLOW_BUSY */
     GATE_FUNCTION = 1 << 3,     /* the same of a function */
     GATE_MEMORY = 1 << 4,       /* keeps out what may need memory (memory_limit.h) */
-    GATE_AOF_FAILED = 1 << 5,   /* keeps writes out: they could not be made durable */
+    GATE_AOF_FAILED = 1 << 5,   /* keeps writes and probes out: they could not be made durable */
     GATE_FEW_REPLICAS = 1 << 6, /* keeps writes out (min-replicas-to-write) */
     GATE_READONLY = 1 << 7,     /* keeps writes out: a replica */
     GATE_STALE = 1 << 8,        /* a replica without its primary: lets in commands with CMD_STALE */

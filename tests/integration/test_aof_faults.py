@@ -50,6 +50,7 @@ def check_refusal(c, error):
     text = MISCONF + os.strerror(error).encode()
     assert c.error("SET", "refused", "1") == text
     assert c.error("RPUSH", "refused", "1") == text
+    assert c.error("PING") == text
     c.ok("MULTI")
     assert c.error("SET", "refused", "1") == text
     assert c.call("EXEC").startswith(b"EXECABORT")
