@@ -407,9 +407,10 @@ static void write_info(struct buf *out)
     if (aof_state.stage != AOF_OFF) {
         buf_printf(out,
                    "aof_current_size:%" PRIu64 "\r\naof_base_size:%" PRIu64
-                   "\r\naof_pending_rewrite:0\r\naof_buffer_length:%" PRIu64
+                   "\r\naof_pending_rewrite:%d\r\naof_buffer_length:%" PRIu64
                    "\r\naof_pending_bio_fsync:0\r\naof_delayed_fsync:%" PRIu64 "\r\n",
-                   current_bytes(), (uint64_t)aof_state.base_bytes, facts.buffered, facts.delayed);
+                   current_bytes(), (uint64_t)aof_state.base_bytes, aof_state.scheduled,
+                   facts.buffered, facts.delayed);
     }
 }
 

@@ -625,6 +625,22 @@ def test_a_rewrite_that_is_killed(make_server):
     assert not [name for name in os.listdir(server.directory) if name.startswith("temp-")]
 
 
+def test_a_rewrite_that_waits_for_a_save(make_server):
+    server = make_server(AOF, files=FILES + ("dump.rdb",))
+    with server.connect() as client:
+        client.ok("DEBUG", "POPULATE", "1000")
+        client.ok("CONFIG", "SET", "rdb-key-save-delay", "1000000")
+        assert client.call("BGSAVE") == b"Background saving started"
+        assert client.call("BGREWRITEAOF") == b"Background append only file rewriting scheduled"
+        info = server.info("persistence")
+        assert info["aof_rewrite_scheduled"] == info["aof_pending_rewrite"] == "1"
+        client.ok("CONFIG", "SET", "rdb-key-save-delay", "0")
+        client.ok("DEBUG", "RELOAD")  # ends the child
+        eventually(lambda: server.info("persistence")["aof_rewrites"] == "1")
+        assert server.info("persistence")["aof_pending_rewrite"] == "0"
+
+
+
 @pytest.mark.any_threads
 def test_bgrewriteaof_without_a_log(make_server):
     server = make_server(files=FILES)
