@@ -640,7 +640,6 @@ def test_a_rewrite_that_waits_for_a_save(make_server):
         assert server.info("persistence")["aof_pending_rewrite"] == "0"
 
 
-
 @pytest.mark.any_threads
 def test_bgrewriteaof_without_a_log(make_server):
     server = make_server(files=FILES)
