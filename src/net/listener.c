@@ -396,14 +396,9 @@ static bool open_unix(struct listening **sockets, int *count)
     return true;
 }
 
-bool listener_start(struct event_base *base)
+bool listener_open(void)
 {
     struct listening *sockets[LISTENERS_MAX];
-    state.base = base;
-    state.pause_timer = evtimer_new(base, on_pause_over, NULL);
-    inbox_init(&state.inbox);
-    state.inbox_event = event_new(base, state.inbox.event_fd, EV_READ | EV_PERSIST, on_inbox, NULL);
-    event_add(state.inbox_event, NULL);
     int count = open_tcp(sockets);
     if (count < 0 || !open_unix(sockets, &count)) {
         return false;
@@ -413,8 +408,17 @@ bool listener_start(struct event_base *base)
         return false;
     }
     choose(sockets, count);
-    settle();
     return true;
+}
+
+void listener_start(struct event_base *base)
+{
+    state.base = base;
+    state.pause_timer = evtimer_new(base, on_pause_over, NULL);
+    inbox_init(&state.inbox);
+    state.inbox_event = event_new(base, state.inbox.event_fd, EV_READ | EV_PERSIST, on_inbox, NULL);
+    event_add(state.inbox_event, NULL);
+    settle();
 }
 
 void listener_stop(void)

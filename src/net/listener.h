@@ -11,8 +11,10 @@
 struct event_base;
 
 /* Opens all addresses of the settings and listens; logs and returns false when one that must be
- * there fails. */
-bool listener_start(struct event_base *base) MUST_CHECK;
+ * there fails. Whoever connects waits until listener_start. */
+bool listener_open(void) MUST_CHECK;
+/* Accepts from now on, in this loop. */
+void listener_start(struct event_base *base);
 /* Closes all; removes the Unix socket's file. */
 void listener_stop(void);
 /* World: port, tls-port or bind have changed: opens what is missing of the new set, then has the

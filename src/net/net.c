@@ -117,7 +117,9 @@ bool net_start(struct event_base *main_base)
     if (!listening) {
         log_warning("Failed to configure TLS. Check logs for more info.");
     }
-    listening = listening && listener_start(main_base);
+    if (listening) {
+        listener_start(main_base);
+    }
     gil_sleep();
     return listening;
 }

@@ -2,7 +2,7 @@
  * what those who load tell the rest of the server meanwhile.
  *
  * A table of sources in load.c; the first that is wanted is the one. A small one is loaded at once,
- * before the listeners open; a larger one by a thread of its own, while the server listens and
+ * before anything is accepted; a larger one by a thread of its own, while the server listens and
  * answers -LOADING to what has not CMD_LOADING (engine/gate.h).
  *
  *   NOTHING --load_begin--> LOADING --fine--> DONE
@@ -46,7 +46,7 @@ enum load_begun {
     LOAD_BEGUN_BAD,    /* logged */
     LOAD_BEGUN_BEHIND, /* goes on in a thread; the listener hears of the end */
 };
-/* Boot, main thread, no lock held; clients may connect only after it has returned. */
+/* Boot, main thread, no lock held; clients may be accepted only after it has returned. */
 enum load_begun load_begin(const struct load_listener *listener) MUST_CHECK;
 /* Has the thread end early if it is still loading, and waits for it. Main thread, asleep (without
  * the GIL). */

@@ -457,9 +457,15 @@ static void on_load_ended(bool fine)
 static const struct load_listener load_listener = {.progress = on_load_progress,
                                                    .ended = on_load_ended};
 
-/* Loads what there is, and listens. False (logged) when one of them cannot be. */
+/* Loads what there is, and serves. False (logged) when one of them cannot be. The addresses come
+ * first: when another server has them, its files are left alone, which the loading might mend, and
+ * its pid file. */
 static bool start(struct event_base *base)
 {
+    if (!listener_open()) {
+        return false;
+    }
+    supervise_write_pidfile(server_settings.pidfile);
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || !active_begin() || !net_start(base)) {
         return false;
@@ -515,7 +521,6 @@ int boot_run(void)
         return 1;
     }
     supervise_setup(server_settings.supervised);
-    supervise_write_pidfile(server_settings.pidfile);
     setup();
     int status = serve();
     teardown();

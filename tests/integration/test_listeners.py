@@ -5,6 +5,7 @@ import ctypes
 import os
 import socket
 import stat
+import subprocess
 import time
 
 import pytest
@@ -63,6 +64,24 @@ def test_a_port_in_use(make_server):
         taken.bind(("127.0.0.1", 0))
         server = make_server({"port": str(taken.getsockname()[1])}, start=False)
         assert "ddress already in use" in server.start_fails()
+
+
+def test_starting_it_twice_leaves_the_first_alone(make_server):
+    """The second has no port and ends, before it mends what it takes for a torn end of the log and
+    is a write of the first under way, and without touching the pid file."""
+    server = make_server({"appendonly": "yes", "pidfile": "server.pid"}, files=["appendonlydir"])
+    log = server.file("appendonlydir/appendonly.aof.1.incr.aof")
+    with server.connect() as client:
+        client.ok("SET", "k", "v")
+    whole = os.path.getsize(log)
+    with open(log, "ab") as file:
+        file.write(b"*3\r\n$3\r\nSET\r\n$1")
+    second = subprocess.run(server.arguments(), cwd=server.directory, stdout=subprocess.PIPE,
+                            check=False, timeout=60)
+    assert second.returncode == 1 and b"ddress already in use" in second.stdout
+    assert os.path.getsize(log) > whole
+    assert server.read("server.pid") == "%d\n" % server.pid
+    os.truncate(log, whole)
 
 
 @pytest.mark.parametrize("perm", ["700", "770", "777"])
