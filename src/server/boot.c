@@ -39,6 +39,7 @@
 #include "net/client_memory.h"
 #include "net/listener.h"
 #include "net/net.h"
+#include "net/settings.h"
 #include "net/overload.h"
 #include "persist/aof.h"
 #include "net/tls_settings.h"
@@ -430,11 +431,21 @@ static unsigned serve_until_end(struct event_base *base)
 
 static _Atomic bool load_failed;
 
+static void log_ready(void)
+{
+    if (listener_port() > 0) {
+        log_notice("Ready to accept connections on port %d", listener_port());
+    }
+    if (net_settings.unixsocket && net_settings.unixsocket[0]) {
+        log_notice("Ready to accept connections at %s", net_settings.unixsocket);
+    }
+}
+
 /* Main thread: everything is there. */
 static void announce_ready(void)
 {
     sections_started();
-    log_notice("Ready to accept connections on port %d", listener_port());
+    log_ready();
     supervise_ready();
 }
 
