@@ -15,14 +15,16 @@ bool follow_ask(struct follow_link *l, char line[FOLLOW_LINE_BYTES], int argc,
     return follow_send(l, argc, argv) && follow_line(l, line);
 }
 
-/* The other server is there, though it may want a password first. */
+/* The other server is there, though it may want a password first; one whose disk fails needs us the
+ * more. */
 static bool say_ping(struct follow_link *l)
 {
     char line[FOLLOW_LINE_BYTES];
     if (!FOLLOW_ASK(l, line, SLICE("PING"))) {
         return false;
     }
-    if (line[0] == '+' || strncmp(line, "-NOAUTH", 7) == 0 || strncmp(line, "-NOPERM", 7) == 0) {
+    if (line[0] == '+' || strncmp(line, "-NOAUTH", 7) == 0 || strncmp(line, "-NOPERM", 7) == 0 ||
+        strncmp(line, "-MISCONF", 8) == 0) {
         return true;
     }
     log_warning("The primary answers to PING: %.200s", line);

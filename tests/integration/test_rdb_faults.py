@@ -102,6 +102,18 @@ def test_errors_of_files(threads, faults, switches):
         assert c.call("DEBUG", "DIGEST") == digest
 
 
+def test_a_replica_may_come(threads, faults):
+    """To a primary that cannot save, and says so to PING: the data are safest elsewhere."""
+    with Ends(threads, faults) as server, server.connect() as c, \
+            Ends(threads) as replica, replica.connect() as r:
+        c.ok("SET", "k", "v")
+        faults.set(rename_error=errno.EACCES)
+        assert bgsave(server, c)[1] == "err"
+        r.ok("REPLICAOF", "127.0.0.1", server.port)
+        until(lambda: r.call("GET", "k") == b"v")
+        faults.set()
+
+
 def test_short_writes(threads, faults):
     """A write that takes half is no error: the rest follows."""
     with Ends(threads, faults) as server, server.connect() as c:
