@@ -349,6 +349,10 @@ const struct load_source aof_load_source = {
 
 bool aof_reload(void)
 {
+    if (dots_wanted) {
+        log_warning("The AOF of an active replica is not loaded again: its peers have its writes");
+        return false;
+    }
     if (aof_state.stage != AOF_ON || !aof_tail_flush(true)) {
         return false;
     }

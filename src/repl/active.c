@@ -9,9 +9,9 @@
 #include "engine/propagate.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
-#include "persist/load.h"
 #include "repl/active_epoch.h"
 #include "repl/active_feed.h"
+#include "repl/active_files.h"
 #include "repl/backlog.h"
 #include "repl/sync.h"
 
@@ -23,8 +23,10 @@
 
 struct active_settings active_settings;
 
-/* Made before there are other threads, and gone after they have ended. */
+/* Made before clients may use the data, while the world stands; gone after all threads have ended.
+ */
 static struct active_node *node;
+static struct active_past past; /* until then, what is loaded tells it */
 
 bool active_is_preview(void)
 {
@@ -77,7 +79,7 @@ static void end_hold(void)
 static bool judge(struct keyref *ref, int64_t now_ms)
 {
     keyspace_assert_exclusive();
-    return active_node_judge(node, ref, now_ms);
+    return !node || active_node_judge(node, ref, now_ms); /* none yet: it is left for later */
 }
 
 static void tick(int64_t wall_ms UNUSED)
@@ -105,15 +107,27 @@ void active_setup(void)
     cron_register(&tick_job);
 }
 
+void active_prepare(void)
+{
+    if (active_settings.on) {
+        active_past_init(&past, 0, db_count());
+        active_files_setup();
+        active_files_load_into(&past);
+        expire_set_judge(judge);
+        keyspace_lock_exclusive();
+        active_own_replay();
+        keyspace_unlock_exclusive();
+    }
+}
+
 static bool has_data(void)
 {
-    uint64_t keys = 0;
-    keyspace_lock_shared();
     for (int i = 0; i < db_count(); i++) {
-        keys += db_size(db_at(i));
+        if (db_size(db_at(i)) > 0) {
+            return true;
+        }
     }
-    keyspace_unlock_shared();
-    return keys > 0;
+    return false;
 }
 
 static bool create_node(void)
@@ -122,7 +136,14 @@ static bool create_node(void)
     if (!active_epoch_read(&last)) {
         return false;
     }
+    if (last.epoch == 0 && past.has_id) {
+        /* It may be a copy of another node's directory: two that have one id tell each other
+         * nothing, so an id is never taken from there. */
+        log_warning("There is no file %s beside the data of a node: this begins as a new node",
+                    ACTIVE_EPOCH_FILE);
+    }
     struct active_node_options options = {.last_epoch = last.epoch,
+                                          .past = &past,
                                           .dbs = db_count(),
                                           .log_bytes = (size_t)backlog_size_bytes,
                                           .silence_ms = sync_settings.timeout_s * 1000};
@@ -132,10 +153,31 @@ static bool create_node(void)
     return active_epoch_write(&last);
 }
 
-static void attach(struct active_own *own)
+/* Keys of a server that was not active: our first write, of which the AOF has the number alone. */
+static void adopt(void) REQUIRES(keyspace_lock);
+static void adopt(void)
+{
+    struct active_head *head = active_node_head(node);
+    log_notice("No node has written the data that are here: they count as new");
+    active_node_adopt(node);
+    active_head_begin(head,
+                      active_dot_of(active_node_clock(node)->last, active_node_self(node), 1));
+    active_head_end(head);
+}
+
+/* What is written from now on is the node's. */
+static void join(bool is_news) EXCLUDES(keyspace_lock);
+static void join(bool is_news)
 {
     keyspace_lock_exclusive();
-    active_own_attach(own);
+    active_files_load_into(NULL);
+    active_files_attach(node);
+    if (is_news && has_data()) {
+        adopt();
+    }
+    keyspace_set_end_work(end_hold);
+    active_own_attach(active_node_own(node));
+    keyspace_has_work = true; /* the clock is the files' at once */
     keyspace_unlock_exclusive();
 }
 
@@ -145,16 +187,17 @@ bool active_begin(void)
     if (!active_settings.on) {
         return true;
     }
-    if (!load_is_complete() || has_data()) {
-        log_warning("An active replica of this version begins without data: there are some");
+    bool is_news = past.origins.count == 1; /* the files tell of no node's writes */
+    gil_stop_world();
+    bool fine = create_node();
+    if (fine) {
+        join(is_news);
+    }
+    gil_resume_world();
+    active_past_deinit(&past);
+    if (!fine) {
         return false;
     }
-    if (!create_node()) {
-        return false;
-    }
-    expire_set_judge(judge);
-    keyspace_set_end_work(end_hold);
-    attach(active_node_own(node));
     active_node_text(text);
     log_notice("Active replica: node %.*s", ACTIVE_NODE_CHARS, text);
     return true;
@@ -163,11 +206,15 @@ bool active_begin(void)
 void active_teardown(void)
 {
     if (node) {
-        attach(NULL);
+        keyspace_lock_exclusive();
+        active_own_attach(NULL);
+        active_files_attach(NULL);
+        keyspace_unlock_exclusive();
         keyspace_set_end_work(NULL);
-        expire_set_judge(NULL);
         active_node_destroy(&node);
     }
+    expire_set_judge(NULL);
+    active_past_deinit(&past);
     active_own_teardown();
 }
 

@@ -437,9 +437,18 @@ static void bury(void)
     }
 }
 
+static void ensure_started(void)
+{
+    if (!all.started) {
+        active_wants_init(&all.wants, true);
+        all.started = true;
+    }
+}
+
 static const char *start(struct slice host, int port)
 {
     int number = 0;
+    ensure_started(); /* REPLICAOF may come before the boot's end */
     bury();
     while (number < ACTIVE_LINKS_MAX && all.links[number]) {
         number++;
@@ -557,10 +566,9 @@ bool active_links_configure(struct slice host, int port)
 
 void active_links_start(void)
 {
-    active_wants_init(&all.wants, true);
-    all.started = true;
     gil_wake();
     gil_stop_world();
+    ensure_started();
     for (int i = active_settings.multi || !all.wished_count ? 0 : all.wished_count - 1;
          i < all.wished_count; i++) {
         struct slice host = slice_cstr(all.wished[i].host);

@@ -150,6 +150,12 @@ void active_own_teardown(void)
     propagate_set_expired_listener(NULL);
 }
 
+void active_own_replay(void)
+{
+    assert(!told.attached);
+    propagate_switch(told.log, true);
+}
+
 void active_own_attach(struct active_own *own)
 {
     told.attached = own;

@@ -36,6 +36,9 @@ struct active_own {
 /* Boot, after propagate_setup and before logs that files are made of; its reverse. */
 void active_own_setup(void);
 void active_own_teardown(void);
+/* The node's log is about to be replayed: commands do all that they did for peers' sake (what trims
+ * a stream counts as deleted there), and nobody is told. Until active_own_attach. */
+void active_own_replay(void) REQUIRES(keyspace_lock);
 /* From now on these are told (NULL: nobody); not within a unit. */
 void active_own_attach(struct active_own *own) REQUIRES(keyspace_lock);
 

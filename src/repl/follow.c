@@ -467,7 +467,7 @@ static void tell_thread(void)
 void follow_start(void)
 {
     follow.may_start = true;
-    if (follow_settings.host && !active_is_on()) {
+    if (follow_settings.host && !active_settings.on) {
         follow.is_replica = true;
         set_state(FOLLOW_CONNECT);
         tell_thread();

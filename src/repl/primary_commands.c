@@ -461,7 +461,7 @@ WORLD_COMMAND(role_command)
     struct roles *roles = mem_calloc(1, sizeof(*roles));
     replicas_each(note_role, roles);
     reply_array(c->reply, 3);
-    reply_bulk_cstr(c->reply, active_is_on() ? "active-replica" : "master");
+    reply_bulk_cstr(c->reply, active_settings.on ? "active-replica" : "master");
     reply_i64(c->reply, (int64_t)backlog_offset());
     reply_array(c->reply, (uint64_t)roles->count);
     const char *ip = roles->ips.data;

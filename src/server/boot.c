@@ -434,6 +434,7 @@ static _Atomic bool load_failed;
 static void announce_ready(void)
 {
     sections_started();
+    repl_loaded();
     log_notice("Ready to accept connections on port %d", listener_port());
     supervise_ready();
 }
@@ -442,6 +443,13 @@ static void on_load_progress(unsigned percent)
 {
     supervise_status("Loading the data set: %u %%", percent);
     supervise_extend_timeout_us(START_EXTENSION_US);
+}
+
+/* The world is the loading thread's for a moment. */
+static bool on_loaded(void)
+{
+    gil_assert_awake();
+    return active_begin();
 }
 
 static void on_load_ended(bool fine)
@@ -454,14 +462,24 @@ static void on_load_ended(bool fine)
     }
 }
 
-static const struct load_listener load_listener = {.progress = on_load_progress,
-                                                   .ended = on_load_ended};
+static const struct load_listener load_listener = {
+    .progress = on_load_progress, .loaded = on_loaded, .ended = on_load_ended};
+
+static bool begin_active(void)
+{
+    gil_wake();
+    bool fine = active_begin();
+    gil_sleep();
+    return fine;
+}
 
 /* Loads what there is, and listens. False (logged) when one of them cannot be. */
 static bool start(struct event_base *base)
 {
+    active_prepare();
     enum load_begun begun = load_begin(&load_listener);
-    if (begun == LOAD_BEGUN_BAD || !active_begin() || !net_start(base)) {
+    if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
+        !net_start(base)) {
         return false;
     }
     repl_start();
