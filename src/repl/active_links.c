@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/thread.h"
+#include "engine/config.h"
 #include "engine/session.h"
 #include "engine/shutdown.h"
 #include "keyspace/reclaim.h"
@@ -70,6 +71,7 @@ static struct {
         int port;
     } wished[ACTIVE_LINKS_MAX]; /* boot */
     int wished_count;
+    bool rewritten; /* the file of the configuration says it no more */
 } all;
 
 static bool is_interrupted(const struct follow_link *f)
@@ -562,6 +564,30 @@ bool active_links_configure(struct slice host, int port)
     snprintf(all.wished[all.wished_count].host, HOST_MAX, "%.*s", (int)host.len, host.ptr);
     all.wished[all.wished_count++].port = port;
     return true;
+}
+
+static void put_line(const char *host, int port, struct buf *out)
+{
+    buf_append_cstr(out, "replicaof ");
+    config_append_words(out, (const struct slice[]){slice_cstr(host)}, 1);
+    buf_printf(out, " %d\n", port);
+}
+
+bool active_links_put_lines(struct buf *out)
+{
+    struct buf wished = {0};
+    gil_assert_world();
+    for (int i = 0; i < all.wished_count; i++) {
+        put_line(all.wished[i].host, all.wished[i].port, &wished);
+    }
+    for (int i = 0; i < ACTIVE_LINKS_MAX; i++) {
+        if (is_there(all.links[i])) {
+            put_line(all.links[i]->host, all.links[i]->port, out);
+        }
+    }
+    all.rewritten |= !slice_equal(buf_slice(out), buf_slice(&wished));
+    buf_deinit(&wished);
+    return all.rewritten;
 }
 
 void active_links_start(void)

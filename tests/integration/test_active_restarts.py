@@ -268,3 +268,42 @@ def test_a_copy_of_the_data_is_another_node(make_pair):
     assert replication(b)["active_node_id"] != node and "begins as a new node" in b.output()
     count_up(a, b)
     check_counts(a, b, (0, 0), 100)
+
+
+def replicaof_lines(node):
+    return [line.split()[1:] for line in node.read("server.conf").splitlines()
+            if line.startswith("replicaof ")]
+
+
+def test_config_rewrite_tells_all_whom_it_pulls_from(make_node, make_server):
+    """One line each, where the first one stood, and they are read again at the next start."""
+    peers = [make_node() for _ in range(3)]
+    hosts = [["127.0.0.1", str(p.address()[1])] for p in peers]
+    text = "active-replica yes\nmulti-master yes\n# first\nreplicaof %s %s\n# last\n"
+    node = make_server(config=text % tuple(hosts[0]), files=["active-node"], start=False)
+    node.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
+    node.start()
+
+    def pulls_from(count):
+        return replication(node).get("connected_masters") == str(count)
+    eventually(lambda: pulls_from(1), "link", 30)
+    with node.connect() as c:
+        c.ok("CONFIG", "REWRITE")
+        assert replicaof_lines(node) == [hosts[0]]
+        follow(node, *peers[1:])
+        c.ok("CONFIG", "REWRITE")
+    assert replicaof_lines(node) == hosts
+    text = node.read("server.conf")
+    assert text.index("# first") < text.index("replicaof") < text.rindex("replicaof") < \
+        text.index("# last")
+    node.stop()
+    node.config = text
+    node.start()
+    eventually(lambda: pulls_from(3), "links", 30)
+    with node.connect() as c:
+        c.ok("REPLICAOF", "REMOVE", *hosts[1])
+        c.ok("CONFIG", "REWRITE")
+        assert replicaof_lines(node) == [hosts[0], hosts[2]]
+        c.ok("REPLICAOF", "NO", "ONE")
+        c.ok("CONFIG", "REWRITE")
+        assert replicaof_lines(node) == []
