@@ -9,6 +9,7 @@
 #include "engine/propagate.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
+#include "keyspace/schedule.h"
 #include "repl/active_epoch.h"
 #include "repl/active_feed.h"
 #include "repl/active_files.h"
@@ -80,6 +81,15 @@ static bool judge(struct keyref *ref, int64_t now_ms)
 {
     keyspace_assert_exclusive();
     return !node || active_node_judge(node, ref, now_ms); /* none yet: it is left for later */
+}
+
+/* A job runs where it was made; before its hold's end its key has no dot, and that is here. */
+static bool owns_job(struct db *db, struct slice name)
+{
+    struct key key = key_of(name);
+    keyspace_assert_exclusive();
+    const struct entry *e = db_look(db, &key);
+    return !e || active_node_wrote(node, e);
 }
 
 static void tick(int64_t wall_ms UNUSED)
@@ -176,6 +186,7 @@ static void join(bool is_news)
         adopt();
     }
     keyspace_set_end_work(end_hold);
+    schedule_set_judge(owns_job);
     active_own_attach(active_node_own(node));
     keyspace_has_work = true; /* the clock is the files' at once */
     keyspace_unlock_exclusive();
@@ -208,6 +219,7 @@ void active_teardown(void)
     if (node) {
         keyspace_lock_exclusive();
         active_own_attach(NULL);
+        schedule_set_judge(NULL);
         active_files_attach(NULL);
         keyspace_unlock_exclusive();
         keyspace_set_end_work(NULL);

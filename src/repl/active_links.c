@@ -653,9 +653,10 @@ static void write_link(const struct active_link *l, int number, struct buf *out)
     }
     buf_printf(out,
                "%s_host:%s\r\n%s_port:%d\r\n%s_link_status:%s\r\n"
-               "%s_last_io_seconds_ago:%" PRId64 "\r\n%s_sync_in_progress:0\r\n",
+               "%s_last_io_seconds_ago:%" PRId64 "\r\n%s_sync_in_progress:0\r\n"
+               "slave_repl_offset:%" PRIu64 "\r\n",
                prefix, l->host, prefix, l->port, prefix, up ? "up" : "down", prefix,
-               up ? (now_ms - heard_ms) / 1000 : -1, prefix);
+               up ? (now_ms - heard_ms) / 1000 : -1, prefix, (uint64_t)l->units);
     if (!up) {
         buf_printf(out, "%s_link_down_since_seconds:%" PRId64 "\r\n", prefix,
                    down_ms ? (now_ms - down_ms) / 1000 : -1);
@@ -679,6 +680,8 @@ void active_links_write_info(struct buf *out)
             write_link(all.links[i], number++, out);
         }
     }
+    buf_printf(out, "slave_priority:%" PRId64 "\r\nslave_read_only:0\r\nreplica_announced:%d\r\n",
+               follow_settings.priority, follow_settings.announced);
 }
 
 void active_links_reply_roles(struct reply *r)

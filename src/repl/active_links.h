@@ -40,7 +40,8 @@ void active_links_remove_all(void) REQUIRES(gil);
 void active_links_cut(void) REQUIRES(gil);
 bool active_links_look(struct upstream *facts) REQUIRES(gil);
 
-/* INFO replication's lines about those that we pull from. The GIL is held in some mode. */
+/* INFO replication's lines about those that we pull from: the second one's begin with master_1_. As
+ * an offset stands how many units have come by the link. The GIL is held in some mode. */
 void active_links_write_info(struct buf *out);
 /* How many there are. The same. */
 int active_links_count(void);
