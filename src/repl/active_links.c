@@ -259,6 +259,7 @@ static int take_some(struct active_link *l)
     }
     if (clocks) {
         judge();
+        l->told_due = true; /* the peer may wait to be told how far we are */
     }
     if (result < 0) {
         log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);

@@ -65,6 +65,11 @@ void active_own_tell(struct active_own *own, int db, struct slice commands)
     enqueue(own, db, commands);
 }
 
+uint64_t active_own_last(const struct active_own *own)
+{
+    return active_origins_at(own->origins, own->self)->position + own->count - own->taken;
+}
+
 struct active_unit *active_own_take(struct active_own *own)
 {
     return take_first(own);

@@ -1,6 +1,8 @@
 """What a server does beside its writes when it is an active replica: INFO and ROLE as KeyDB has them,
-jobs."""
+jobs, acknowledgements."""
 
+import os
+import signal
 import time
 
 from lib.active import check_equal, check_quiet, make_node, mesh, preview
@@ -81,3 +83,32 @@ def check_equal_at_last(a, b, client):
     client.ok("CLIENT", "PAUSE", 100000, "WRITE")
     check_equal([a, b], "while it is paused")
     client.ok("CLIENT", "UNPAUSE")
+
+
+def test_wait_counts_peers(make_node):
+    nodes = mesh(make_node, 3)
+    a, _, c = nodes
+    with a.connect() as ca:
+        assert ca.call("WAIT", 2, 5000) == 2
+        for i in range(20):
+            ca.ok("SET", "k", i)
+            begun = time.monotonic()
+            assert ca.call("WAIT", 2, 20000) == 2
+            took = time.monotonic() - begun
+            with c.connect() as other:
+                assert other.call("GET", "k") == b"%d" % i
+        assert took < 20
+        os.kill(c.pid, signal.SIGSTOP)
+        try:
+            ca.ok("SET", "k", "late")
+            assert ca.call("WAIT", 1, 20000) >= 1
+            assert ca.call("WAIT", 2, 500) == 1
+        finally:
+            os.kill(c.pid, signal.SIGCONT)
+        assert ca.call("WAIT", 2, 20000) == 2
+        ca.send("SET", "k", "pipelined")
+        ca.send("WAIT", 2, 20000)
+        assert ca.read() == b"OK" and ca.read() == 2
+        with c.connect() as other:
+            assert other.call("GET", "k") == b"pipelined"
+    check_equal(nodes, "WAIT")
