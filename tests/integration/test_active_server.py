@@ -1,5 +1,5 @@
 """What a server does beside its writes when it is an active replica: INFO and ROLE as KeyDB has them,
-jobs, acknowledgements."""
+jobs, evictions, acknowledgements."""
 
 import os
 import signal
@@ -83,6 +83,27 @@ def check_equal_at_last(a, b, client):
     client.ok("CLIENT", "PAUSE", 100000, "WRITE")
     check_equal([a, b], "while it is paused")
     client.ok("CLIENT", "UNPAUSE")
+
+
+def test_what_one_evicts_is_deleted_everywhere(make_node):
+    """The logs count as memory, as a backlog does; here they are smaller than what may be kept."""
+    a, b = mesh(make_node, 2, **{"repl-backlog-size": "4mb"})
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        cb.ok("SET", "of-b", "1")
+        used = int(a.info("memory")["used_memory"])
+        ca.ok("CONFIG", "SET", "maxmemory", used + (10 << 20))
+        for i in range(9000):
+            ca.ok("SET", "k%d" % i, "x" * 1000)
+            if i % 200 == 0:
+                eventually(lambda at=i: cb.call("EXISTS", "k%d" % at) == 1, "the peer keeps up")
+        ca.ok("CONFIG", "SET", "maxmemory", 0)
+        evicted = int(a.info("stats")["evicted_keys"])
+        assert evicted > 500 and ca.call("DBSIZE") > 500
+        check_equal([a, b], "evictions")
+        assert ca.call("DBSIZE") == cb.call("DBSIZE") == 9001 - evicted
+        assert b.info("stats")["evicted_keys"] == "0"
+    check_quiet([a, b])
 
 
 def test_wait_counts_peers(make_node):
