@@ -77,6 +77,9 @@ struct option {
      * should hold now, each with its newline; false when those that were read still say it. CONFIG
      * REWRITE asks; format is not for it then. NULL for all others. */
     bool (*lines)(struct buf *out);
+    /* With lines: whether its lines are such things on this server; else it is as any option. NULL:
+     * always. */
+    bool (*has_lines)(void);
 };
 
 /* Parses `words` and stores the value. On a fault returns false, sets *error to a text that lives

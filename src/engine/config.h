@@ -37,6 +37,9 @@ bool config_set_from(const struct slice *pairs, int pair_count, bool peer_is_loc
  * enable-protected-configs no refuses them. */
 bool config_set(const struct slice *pairs, int pair_count, struct slice *failed,
                 const char **error) MUST_CHECK;
+/* Appends words as a file should hold them: separated by blanks, quoted where they must be.
+ * option_split_line reads the same words back. */
+void config_append_words(struct buf *out, const struct slice *words, int count);
 /* CONFIG REWRITE into the file that was loaded: keeps comments and order, changes what differs,
  * appends what is new. Written to a temporary file, fsynced, renamed. On a fault *error says why
  * ("No such file or directory" ...). `include` lines stay; what an included file set and nobody

@@ -28,9 +28,6 @@ unsigned config_entry_count(void);
 struct config_entry *config_entry_at(unsigned index);
 /* By name or alias, NULL when unknown. */
 struct config_entry *config_entry_find(struct slice name);
-/* Appends words as a file should hold them: separated by blanks, quoted where they must be.
- * option_split_line reads the same words back. */
-void config_append_words(struct buf *out, const struct slice *words, int count);
 /* Appends the current value as CONFIG GET shows it, in words of canonical form. */
 void config_append_value_words(const struct option *option, struct buf *out);
 /* Reads a whole file ("-": standard input) into `content`; returns 0 or an errno value (EFBIG over

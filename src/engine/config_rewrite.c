@@ -267,7 +267,7 @@ static bool rewrite_option(struct rewrite *w, unsigned index)
     const struct config_entry *e = config_entry_at(index);
     struct file_option *o = &w->options[index];
     struct decision d;
-    if (e->option->lines) {
+    if (e->option->lines && (!e->option->has_lines || e->option->has_lines())) {
         return rewrite_lines(w, e, o);
     }
     decide_init(&d, e);

@@ -25,11 +25,11 @@ struct snapshot_ops {
      * False (logged) when that failed and the flags do not force the end. */
     bool (*before_exit)(unsigned flags);
     /* Saves, forgets all keys and loads them again, as the flags say. False, logged, with nothing
-     * changed, when saving failed. When loading fails, by a key that is there without RELOAD_MERGE
-     * for one, the process ends. */
+     * changed, when saving failed, or with RELOAD_NOSAVE on an active replica. When loading fails,
+     * by a key that is there without RELOAD_MERGE for one, the process ends. */
     bool (*reload)(unsigned flags);
     /* Forgets all keys and loads the append-only file. False, with nothing changed, when there is
-     * none. When loading fails the process ends. */
+     * none, or an active replica's. When loading fails the process ends. */
     bool (*reload_log)(void);
     /* For tests: whether checksums of payloads and RDB files are taken for right unseen (World),
      * and how long each write into the log takes in addition, in microseconds (any thread). */

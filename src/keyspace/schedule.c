@@ -184,6 +184,27 @@ void schedule_advance(int64_t now_ms)
     publish();
 }
 
+void schedule_leave(int64_t now_ms)
+{
+    struct scheduled *s = schedule.heap[0];
+    assert(schedule.count > 0);
+    s->due_ms = s->job->terms.single ? now_ms + LOOK_MS : job_next_ms(s->job, now_ms);
+    sink(0);
+    publish();
+}
+
+static schedule_judge judge;
+
+void schedule_set_judge(schedule_judge set)
+{
+    judge = set;
+}
+
+bool schedule_is_ours(const struct scheduled *s)
+{
+    return likely(!judge) || judge(s->db, slice_of(s->key, s->key_len));
+}
+
 void schedule_skip(int64_t now_ms)
 {
     for (size_t i = 0; i < schedule.count; i++) {

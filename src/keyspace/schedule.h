@@ -39,6 +39,13 @@ const struct scheduled *schedule_first(void) REQUIRES(keyspace_lock);
 void schedule_advance(int64_t now_ms) REQUIRES(keyspace_lock);
 /* The same of all that repeat and whose time has passed: somebody else has run them. */
 void schedule_skip(int64_t now_ms) REQUIRES(keyspace_lock);
+/* The first one is to be looked at again at its next time, or in a while: somebody else runs it. */
+void schedule_leave(int64_t now_ms) REQUIRES(keyspace_lock);
+/* Whether this server is to run the job: always, but on an active replica, where the node that made
+ * it does. */
+typedef bool (*schedule_judge)(struct db *db, struct slice key);
+void schedule_set_judge(schedule_judge judge) REQUIRES(keyspace_lock);
+bool schedule_is_ours(const struct scheduled *s) REQUIRES(keyspace_lock);
 /* Number of jobs. Any thread. */
 uint64_t schedule_count(void);
 /* Sleeps until the first job's time has come (the wall clock's, looked at once a second while there

@@ -353,6 +353,10 @@ bool aof_reload(void)
         log_warning("The AOF cannot be loaded within a transaction: it has only a part of it");
         return false;
     }
+    if (dots_wanted) {
+        log_warning("The AOF of an active replica is not loaded again: its peers have its writes");
+        return false;
+    }
     if (aof_state.stage != AOF_ON || !aof_tail_flush(true)) {
         return false;
     }

@@ -132,6 +132,7 @@ static bool load_now(void)
     if (fine) {
         notes_accept();
     }
+    fine = fine && (!is_behind || load.listener->loaded());
     end(fine);
     return fine;
 }

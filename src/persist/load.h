@@ -38,7 +38,9 @@ struct load_source {
 /* What the server wants to be told; called on the thread that loads. */
 struct load_listener {
     void (*progress)(unsigned percent); /* about once a second while a larger set is loaded */
-    void (*ended)(bool fine);           /* it is all there, or the server must end */
+    bool (*loaded)(void);     /* before clients may use it, the GIL held in shared mode; false: as
+                                 a fault. Of load_begin, where it goes on behind. */
+    void (*ended)(bool fine); /* it is all there, or the server must end */
 };
 
 enum load_begun {

@@ -16,6 +16,7 @@
 #include "persist/aof.h"
 #include "persist/aof_tail.h"
 #include "persist/child_report.h"
+#include "persist/dots.h"
 #include "persist/notes.h"
 #include "persist/payload.h"
 #include "persist/rdb_file.h"
@@ -311,9 +312,29 @@ static void forget_all(void)
     keyspace_unlock_exclusive();
 }
 
+static void note_dots(const char *name UNUSED, struct slice value UNUSED, void *context)
+{
+    *(bool *)context = true;
+}
+
+/* An active replica: its peers have what it has, and nothing older. */
+static bool has_dots(void)
+{
+    bool has = false;
+    bool taken = keyspace_visit();
+    keyspace_assert_shared();
+    dots_tell(note_dots, &has);
+    keyspace_leave(taken);
+    return has;
+}
+
 static bool reload(unsigned flags)
 {
     gil_assert_world();
+    if (flags & RELOAD_NOSAVE && has_dots()) {
+        log_warning("An older file of an active replica is not loaded while it runs");
+        return false;
+    }
     if (!(flags & RELOAD_NOSAVE)) {
         kill_child(); /* what it writes is older, and would take the place of this */
         if (save_now() != SAVE_DONE) {

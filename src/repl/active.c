@@ -9,9 +9,10 @@
 #include "engine/propagate.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
-#include "persist/load.h"
+#include "keyspace/schedule.h"
 #include "repl/active_epoch.h"
 #include "repl/active_feed.h"
+#include "repl/active_files.h"
 #include "repl/backlog.h"
 #include "repl/sync.h"
 
@@ -23,8 +24,10 @@
 
 struct active_settings active_settings;
 
-/* Made before there are other threads, and gone after they have ended. */
+/* Made before clients may use the data, while the world stands; gone after all threads have ended.
+ */
 static struct active_node *node;
+static struct active_past past; /* until then, what is loaded tells it */
 
 bool active_is_preview(void)
 {
@@ -77,7 +80,16 @@ static void end_hold(void)
 static bool judge(struct keyref *ref, int64_t now_ms)
 {
     keyspace_assert_exclusive();
-    return active_node_judge(node, ref, now_ms);
+    return !node || active_node_judge(node, ref, now_ms); /* none yet: it is left for later */
+}
+
+/* A job runs where it was made; before its hold's end its key has no dot, and that is here. */
+static bool owns_job(struct db *db, struct slice name)
+{
+    struct key key = key_of(name);
+    keyspace_assert_exclusive();
+    const struct entry *e = db_look(db, &key);
+    return !e || active_node_wrote(node, e);
 }
 
 static void tick(int64_t wall_ms UNUSED)
@@ -105,12 +117,17 @@ void active_setup(void)
     cron_register(&tick_job);
 }
 
-static bool has_data(void)
+void active_prepare(void)
 {
-    keyspace_lock_shared();
-    bool has = db_all_keys() > 0;
-    keyspace_unlock_shared();
-    return has;
+    if (active_settings.on) {
+        active_past_init(&past, 0, db_count());
+        active_files_setup();
+        active_files_load_into(&past);
+        expire_set_judge(judge);
+        keyspace_lock_exclusive();
+        active_own_replay();
+        keyspace_unlock_exclusive();
+    }
 }
 
 static bool create_node(void)
@@ -119,7 +136,14 @@ static bool create_node(void)
     if (!active_epoch_read(&last)) {
         return false;
     }
+    if (last.epoch == 0 && past.has_id) {
+        /* It may be a copy of another node's directory: two that have one id tell each other
+         * nothing, so an id is never taken from there. */
+        log_warning("There is no file %s beside the data of a node: this begins as a new node",
+                    ACTIVE_EPOCH_FILE);
+    }
     struct active_node_options options = {.last_epoch = last.epoch,
+                                          .past = &past,
                                           .dbs = db_count(),
                                           .log_bytes = (size_t)backlog_size_bytes,
                                           .silence_ms = sync_settings.timeout_s * 1000};
@@ -129,10 +153,32 @@ static bool create_node(void)
     return active_epoch_write(&last);
 }
 
-static void attach(struct active_own *own)
+/* Keys of a server that was not active: our first write, of which the AOF has the number alone. */
+static void adopt(void) REQUIRES(keyspace_lock);
+static void adopt(void)
+{
+    struct active_head *head = active_node_head(node);
+    log_notice("No node has written the data that are here: they count as new");
+    active_node_adopt(node);
+    active_head_begin(head,
+                      active_dot_of(active_node_clock(node)->last, active_node_self(node), 1));
+    active_head_end(head);
+}
+
+/* What is written from now on is the node's. */
+static void join(bool is_news) EXCLUDES(keyspace_lock);
+static void join(bool is_news)
 {
     keyspace_lock_exclusive();
-    active_own_attach(own);
+    active_files_load_into(NULL);
+    active_files_attach(node);
+    if (is_news && db_all_keys() > 0) {
+        adopt();
+    }
+    keyspace_set_end_work(end_hold);
+    schedule_set_judge(owns_job);
+    active_own_attach(active_node_own(node));
+    keyspace_has_work = true; /* the clock is the files' at once */
     keyspace_unlock_exclusive();
 }
 
@@ -142,16 +188,17 @@ bool active_begin(void)
     if (!active_settings.on) {
         return true;
     }
-    if (!load_is_complete() || has_data()) {
-        log_warning("An active replica of this version begins without data: there are some");
+    bool is_news = past.origins.count == 1; /* the files tell of no node's writes */
+    gil_stop_world();
+    bool fine = create_node();
+    if (fine) {
+        join(is_news);
+    }
+    gil_resume_world();
+    active_past_deinit(&past);
+    if (!fine) {
         return false;
     }
-    if (!create_node()) {
-        return false;
-    }
-    expire_set_judge(judge);
-    keyspace_set_end_work(end_hold);
-    attach(active_node_own(node));
     active_node_text(text);
     log_notice("Active replica: node %.*s", ACTIVE_NODE_CHARS, text);
     return true;
@@ -160,11 +207,16 @@ bool active_begin(void)
 void active_teardown(void)
 {
     if (node) {
-        attach(NULL);
+        keyspace_lock_exclusive();
+        active_own_attach(NULL);
+        schedule_set_judge(NULL);
+        active_files_attach(NULL);
+        keyspace_unlock_exclusive();
         keyspace_set_end_work(NULL);
-        expire_set_judge(NULL);
         active_node_destroy(&node);
     }
+    expire_set_judge(NULL);
+    active_past_deinit(&past);
     active_own_teardown();
 }
 

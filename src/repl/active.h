@@ -9,7 +9,8 @@
  *
  * `active-replica yes` is refused: files, MERGE at first contact and blocked pops are missing.
  * Builds with KEYDB_DEBUG take it, as a test seam, when the environment has KEYDB_ACTIVE_PREVIEW=1;
- * the node begins without data then.
+ * it begins with what its files tell of it (active_past.h): dots, positions, disputes; with
+ * data that no node has written it counts them as its first write.
  *
  * State: settings are world, the node is keyspace. */
 #ifndef REPL_ACTIVE_H
@@ -30,10 +31,12 @@ bool active_is_preview(void);
 /* Boot, before other logs are registered; its reverse. */
 void active_setup(void);
 void active_teardown(void);
-/* Boot: the data set is loaded and nobody is connected. A server that is to be one begins a life as
- * a node. False, logged: it must not go on. */
+/* Boot, before the data set is loaded: what its files tell is heard. */
+void active_prepare(void);
+/* The data set is loaded and nobody may use it yet. A server that is to be an active replica begins
+ * a life as a node. False, logged: it must not go on. The GIL is held in shared mode. */
 bool active_begin(void) MUST_CHECK;
-/* Whether this server has a node. From active_begin on that never changes. */
+/* Whether this server has a node: from active_begin on. The GIL is held. */
 bool active_is_on(void);
 /* The node; only while active_is_on. */
 struct active_node *active_node(void);

@@ -39,7 +39,9 @@ struct pull {
     /* Anybody's: */
     _Atomic uint64_t pending;
     _Atomic int64_t heard_ms;
+    _Atomic uint64_t has; /* of our own writes, as it said last */
     _Atomic bool doomed;
+    _Atomic bool asked; /* a C frame is due, which it answers */
 };
 
 static struct {
@@ -70,7 +72,9 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
     }
     const struct active_origins *origins = active_node_origins(active_node());
     kept = active_send_some(&p->send, origins, active_node_log(active_node()), FILL_BYTES, &p->out);
-    if (kept && now_ms - p->clocks_ms >= CLOCKS_MS) {
+    /* Who is asked has been told everything then. */
+    bool asks = p->out.len < FILL_BYTES && atomic_exchange(&p->asked, false);
+    if (kept && (asks || now_ms - p->clocks_ms >= CLOCKS_MS)) {
         p->clocks_ms = now_ms;
         active_send_clocks(&p->send, origins, &p->out);
     }
@@ -144,7 +148,16 @@ bool active_feed_is(const struct client *c)
     return c->feed && c->feed->ops == &ops;
 }
 
-static void begin_feed(struct client *client, struct active_send *send_take)
+/* What the peer has said of our own writes. */
+static void note_has(struct pull *p) REQUIRES(keyspace_lock)
+{
+    uint16_t self = active_node_self(active_node());
+    if (self < p->send.count) {
+        atomic_store(&p->has, p->send.rows[self].has);
+    }
+}
+
+static void begin_feed(struct client *client, struct active_send *send_take) REQUIRES(keyspace_lock)
 {
     char node[ACTIVE_NODE_CHARS];
     struct pull *p = mem_calloc(1, sizeof(*p));
@@ -153,6 +166,7 @@ static void begin_feed(struct client *client, struct active_send *send_take)
     p->port = r->port;
     feed_forget(client);
     p->send = *send_take;
+    note_has(p);
     active_node_text(node);
     buf_printf(&p->out, "+PULL %.*s\r\n", ACTIVE_NODE_CHARS, node);
     atomic_store(&p->heard_ms, replica_clock_ms());
@@ -236,6 +250,7 @@ bool active_feed_hear(struct call *c)
         log_warning("Active peer %s:%lld wants what is no origin", p->ip, (long long)p->port);
         atomic_store(&p->doomed, true);
     }
+    note_has(p);
     feeds_wake();
     return true;
 }
@@ -269,6 +284,27 @@ void active_feeds_tick(int64_t now_ms, int64_t timeout_ms)
         if (now_ms - atomic_load(&p->heard_ms) > timeout_ms) {
             atomic_store(&p->doomed, true);
         }
+    }
+    lock_release(&list.lock);
+    active_feeds_wake();
+}
+
+int active_feeds_with(uint64_t sequence)
+{
+    int count = 0;
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        count += atomic_load(&p->has) >= sequence && !atomic_load(&p->doomed);
+    }
+    lock_release(&list.lock);
+    return count;
+}
+
+void active_feeds_ask(void)
+{
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        atomic_store(&p->asked, true);
     }
     lock_release(&list.lock);
     active_feeds_wake();

@@ -26,6 +26,10 @@ void active_feeds_wake(void);
 /* Some ten times a second: what is due by the clock is sent; who has said nothing for `timeout_ms`
  * is closed. The GIL is held in shared mode. */
 void active_feeds_tick(int64_t now_ms, int64_t timeout_ms);
+/* How many of them have said that they have our own writes up to that number. Any thread. */
+int active_feeds_with(uint64_t sequence);
+/* They are to say soon how far they are. Any thread. */
+void active_feeds_ask(void);
 /* How many pull from us. Any thread. */
 int active_feeds_count(void);
 /* Calls `visit` for each, with the list's lock held: a leaf. */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/thread.h"
+#include "engine/config.h"
 #include "engine/session.h"
 #include "engine/shutdown.h"
 #include "keyspace/reclaim.h"
@@ -70,6 +71,7 @@ static struct {
         int port;
     } wished[ACTIVE_LINKS_MAX]; /* boot */
     int wished_count;
+    bool rewritten; /* the file of the configuration says it no more */
 } all;
 
 static bool is_interrupted(const struct follow_link *f)
@@ -257,6 +259,7 @@ static int take_some(struct active_link *l)
     }
     if (clocks) {
         judge();
+        l->told_due = true; /* the peer may wait to be told how far we are */
     }
     if (result < 0) {
         log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);
@@ -437,9 +440,18 @@ static void bury(void)
     }
 }
 
+static void ensure_started(void)
+{
+    if (!all.started) {
+        active_wants_init(&all.wants, true);
+        all.started = true;
+    }
+}
+
 static const char *start(struct slice host, int port)
 {
     int number = 0;
+    ensure_started(); /* REPLICAOF may come before the boot's end */
     bury();
     while (number < ACTIVE_LINKS_MAX && all.links[number]) {
         number++;
@@ -555,12 +567,35 @@ bool active_links_configure(struct slice host, int port)
     return true;
 }
 
+static void put_line(const char *host, int port, struct buf *out)
+{
+    buf_append_cstr(out, "replicaof ");
+    config_append_words(out, (const struct slice[]){slice_cstr(host)}, 1);
+    buf_printf(out, " %d\n", port);
+}
+
+bool active_links_put_lines(struct buf *out)
+{
+    struct buf wished = {0};
+    gil_assert_world();
+    for (int i = 0; i < all.wished_count; i++) {
+        put_line(all.wished[i].host, all.wished[i].port, &wished);
+    }
+    for (int i = 0; i < ACTIVE_LINKS_MAX; i++) {
+        if (is_there(all.links[i])) {
+            put_line(all.links[i]->host, all.links[i]->port, out);
+        }
+    }
+    all.rewritten |= !slice_equal(buf_slice(out), buf_slice(&wished));
+    buf_deinit(&wished);
+    return all.rewritten;
+}
+
 void active_links_start(void)
 {
-    active_wants_init(&all.wants, true);
-    all.started = true;
     gil_wake();
     gil_stop_world();
+    ensure_started();
     for (int i = active_settings.multi || !all.wished_count ? 0 : all.wished_count - 1;
          i < all.wished_count; i++) {
         struct slice host = slice_cstr(all.wished[i].host);
@@ -619,9 +654,10 @@ static void write_link(const struct active_link *l, int number, struct buf *out)
     }
     buf_printf(out,
                "%s_host:%s\r\n%s_port:%d\r\n%s_link_status:%s\r\n"
-               "%s_last_io_seconds_ago:%" PRId64 "\r\n%s_sync_in_progress:0\r\n",
+               "%s_last_io_seconds_ago:%" PRId64 "\r\n%s_sync_in_progress:0\r\n"
+               "slave_repl_offset:%" PRIu64 "\r\n",
                prefix, l->host, prefix, l->port, prefix, up ? "up" : "down", prefix,
-               up ? (now_ms - heard_ms) / 1000 : -1, prefix);
+               up ? (now_ms - heard_ms) / 1000 : -1, prefix, (uint64_t)l->units);
     if (!up) {
         buf_printf(out, "%s_link_down_since_seconds:%" PRId64 "\r\n", prefix,
                    down_ms ? (now_ms - down_ms) / 1000 : -1);
@@ -645,6 +681,8 @@ void active_links_write_info(struct buf *out)
             write_link(all.links[i], number++, out);
         }
     }
+    buf_printf(out, "slave_priority:%" PRId64 "\r\nslave_read_only:0\r\nreplica_announced:%d\r\n",
+               follow_settings.priority, follow_settings.announced);
 }
 
 void active_links_reply_roles(struct reply *r)

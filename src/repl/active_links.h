@@ -24,6 +24,9 @@
 
 /* The configuration's `replicaof` lines: one more; none at all (host.ptr NULL). Too many: false. */
 bool active_links_configure(struct slice host, int port) MUST_CHECK;
+/* CONFIG REWRITE: appends such lines for whom we pull from now; false when those of the files still
+ * say it. World. */
+bool active_links_put_lines(struct buf *out) MUST_CHECK;
 /* Boot's end and its reverse: pulls from those, or without multi-master from the last of them. */
 void active_links_start(void);
 void active_links_stop(void);
@@ -37,7 +40,8 @@ void active_links_remove_all(void) REQUIRES(gil);
 void active_links_cut(void) REQUIRES(gil);
 bool active_links_look(struct upstream *facts) REQUIRES(gil);
 
-/* INFO replication's lines about those that we pull from. The GIL is held in some mode. */
+/* INFO replication's lines about those that we pull from: the second one's begin with master_1_. As
+ * an offset stands how many units have come by the link. The GIL is held in some mode. */
 void active_links_write_info(struct buf *out);
 /* How many there are. The same. */
 int active_links_count(void);

@@ -402,12 +402,23 @@ void active_node_met(struct active_node *n)
 
 /* ---- expiry ---- */
 
-/* True when it is on us to tell what becomes of a key with this dot because of its time. */
-static bool is_ours_to_expire(const struct active_node *n, struct active_dot dot)
+static bool is_of_us(const struct active_node *n, struct active_dot dot)
 {
     const struct active_origin *own = active_origins_at(&n->origins, n->self);
     const struct active_origin *writer = active_origins_at(&n->origins, active_dot_origin(dot));
-    if (dot.stamp == 0 || memcmp(writer->id.node, own->id.node, sizeof(own->id.node)) == 0) {
+    return dot.stamp == 0 || memcmp(writer->id.node, own->id.node, sizeof(own->id.node)) == 0;
+}
+
+bool active_node_wrote(const struct active_node *n, const struct entry *e)
+{
+    return is_of_us(n, active_execute_dot(e));
+}
+
+/* True when it is on us to tell what becomes of a key with this dot because of its time. */
+static bool is_ours_to_expire(const struct active_node *n, struct active_dot dot)
+{
+    const struct active_origin *writer = active_origins_at(&n->origins, active_dot_origin(dot));
+    if (is_of_us(n, dot)) {
         return true;
     }
     uint64_t heard = 0; /* from that node, in whatever epoch */

@@ -94,6 +94,9 @@ bool active_node_is_meeting(const struct active_node *n);
  * its end, so that a link that has some stops being read. */
 bool active_node_awaits(const struct active_node *n, uint16_t origin);
 
+/* Whether the entry's last write was this node's, in whatever epoch, or nobody's. */
+bool active_node_wrote(const struct active_node *n, const struct entry *e) REQUIRES(keyspace_lock);
+
 /* Expiry's question before it removes something due that nobody writes to (expire_set_judge), for
  * the node that is attached. */
 bool active_node_judge(struct active_node *n, struct keyref *ref, int64_t now_ms)

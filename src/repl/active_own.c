@@ -65,6 +65,11 @@ void active_own_tell(struct active_own *own, int db, struct slice commands)
     enqueue(own, db, commands);
 }
 
+uint64_t active_own_last(const struct active_own *own)
+{
+    return active_origins_at(own->origins, own->self)->position + own->count - own->taken;
+}
+
 struct active_unit *active_own_take(struct active_own *own)
 {
     return take_first(own);
@@ -148,6 +153,12 @@ void active_own_teardown(void)
 {
     assert(!told.attached);
     propagate_set_expired_listener(NULL);
+}
+
+void active_own_replay(void)
+{
+    assert(!told.attached);
+    propagate_switch(told.log, true);
 }
 
 void active_own_attach(struct active_own *own)

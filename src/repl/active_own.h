@@ -36,6 +36,9 @@ struct active_own {
 /* Boot, after propagate_setup and before logs that files are made of; its reverse. */
 void active_own_setup(void);
 void active_own_teardown(void);
+/* The node's log is about to be replayed: commands do all that they did for peers' sake (what trims
+ * a stream counts as deleted there), and nobody is told. Until active_own_attach. */
+void active_own_replay(void) REQUIRES(keyspace_lock);
 /* From now on these are told (NULL: nobody); not within a unit. */
 void active_own_attach(struct active_own *own) REQUIRES(keyspace_lock);
 
@@ -46,6 +49,8 @@ void active_own_init(struct active_own *own, const struct active_origins *origin
 void active_own_deinit(struct active_own *own);
 /* A unit of the node itself, which no command of a client made. */
 void active_own_tell(struct active_own *own, int db, struct slice commands) REQUIRES(keyspace_lock);
+/* The number of our last unit, of those that wait too; 0: none. */
+uint64_t active_own_last(const struct active_own *own) REQUIRES(keyspace_lock);
 /* The first unit that waits, which is the caller's then; NULL when there is none. */
 struct active_unit *active_own_take(struct active_own *own) REQUIRES(keyspace_lock);
 

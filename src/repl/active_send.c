@@ -58,6 +58,7 @@ static bool parse_saying(const struct slice *words, struct saying *said)
  * another link and is back. */
 static void hear_one(struct active_send_row *row, const struct saying *said)
 {
+    row->has = said->position > row->has ? said->position : row->has;
     if (said->position > row->sent) {
         row->sent = said->position;
     }

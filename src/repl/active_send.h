@@ -20,6 +20,7 @@
 
 struct active_send_row {
     uint64_t sent; /* the last number that was sent, or that the peer has anyway */
+    uint64_t has;  /* the position that the peer has said */
     uint64_t told; /* the position that it was told last; UINT64_MAX: none */
     bool wanted, named;
 };

@@ -467,7 +467,7 @@ static void tell_thread(void)
 void follow_start(void)
 {
     follow.may_start = true;
-    if (follow_settings.host && !active_is_on()) {
+    if (follow_settings.host && !active_settings.on) {
         follow.is_replica = true;
         set_state(FOLLOW_CONNECT);
         tell_thread();
@@ -651,6 +651,12 @@ static void format_primary(const struct option *option, struct buf *out)
     }
 }
 
+/* An active replica pulls from several. */
+static bool has_lines(void)
+{
+    return active_settings.on;
+}
+
 static const struct option_enum diskless_names[] = {{"disabled", DISKLESS_DISABLED},
                                                     {"on-empty-db", DISKLESS_ON_EMPTY},
                                                     {"swapdb", DISKLESS_SWAP},
@@ -663,7 +669,9 @@ const struct option follow_options[] = {
      .flags = OPTION_IMMUTABLE | OPTION_MULTI,
      .initial = "",
      .parse = parse_primary,
-     .format = format_primary},
+     .format = format_primary,
+     .lines = active_links_put_lines,
+     .has_lines = has_lines},
     {.name = "masterauth",
      .type = OPTION_STRING,
      .flags = OPTION_SENSITIVE,

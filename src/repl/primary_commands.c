@@ -103,6 +103,7 @@ static void replconf_command(struct call *c)
     struct client *client = client_of(c->session);
     keyspace_assert_exclusive();
     if (c->argc > 1 && call_arg_is(c, 1, "pull-ack") && active_feed_hear(c)) {
+        call_event(acknowledged);
         return;
     }
     if (c->argc % 2 == 0) {
@@ -461,7 +462,7 @@ WORLD_COMMAND(role_command)
     struct roles *roles = mem_calloc(1, sizeof(*roles));
     replicas_each(note_role, roles);
     reply_array(c->reply, 3);
-    reply_bulk_cstr(c->reply, active_is_on() ? "active-replica" : "master");
+    reply_bulk_cstr(c->reply, active_settings.on ? "active-replica" : "master");
     reply_i64(c->reply, (int64_t)backlog_offset());
     reply_array(c->reply, (uint64_t)roles->count);
     const char *ip = roles->ips.data;
@@ -480,20 +481,27 @@ WORLD_COMMAND(role_command)
 /* What a WAIT is about. */
 struct wait {
     uint64_t offset;
+    uint64_t sequence; /* of an active replica's own writes */
     int64_t replicas;
 };
+
+/* Active peers count when they have applied our own writes. */
+static int servers_with(const struct wait *w)
+{
+    return replicas_with(w->offset) + (active_is_on() ? active_feeds_with(w->sequence) : 0);
+}
 
 static void wait_is_over(struct call *c)
 {
     const struct wait *w = call_block_state(c);
-    reply_i64(c->reply, replicas_with(w->offset));
+    reply_i64(c->reply, servers_with(w));
 }
 
 static void wait_again(struct call *c) REQUIRES(keyspace_lock);
 static void wait_again(struct call *c)
 {
     const struct wait *w = call_block_state(c);
-    if (replicas_with(w->offset) >= w->replicas) {
+    if (servers_with(w) >= w->replicas) {
         wait_is_over(c);
     } else {
         call_block(c, &(struct block){.event = acknowledged, .on_timeout = wait_is_over});
@@ -520,7 +528,10 @@ static void wait_command(struct call *c)
     if (!call_arg_i64(c, 1, &w.replicas) || !call_arg_timeout_ms(c, 2, &timeout_ms)) {
         return;
     }
-    int have = replicas_with(w.offset);
+    if (active_is_on()) {
+        w.sequence = active_own_last(active_node_own(active_node()));
+    }
+    int have = servers_with(&w);
     if (have >= w.replicas || !call_may_block(c)) {
         reply_i64(c->reply, have);
         return;
@@ -529,6 +540,9 @@ static void wait_command(struct call *c)
     *kept = w;
     if (backlog_is_on()) {
         backlog_tell(SLICE("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"));
+    }
+    if (active_is_on()) {
+        active_feeds_ask();
     }
     call_block(c, &(struct block){.event = acknowledged,
                                   .timeout_ms = timeout_ms,

@@ -46,13 +46,15 @@ static void write_peer(const struct active_feed_facts *f, void *context)
 
 static void write_role(struct buf *out)
 {
-    if (!active_is_on()) {
+    if (!active_settings.on) {
         follow_write_info(out);
         return;
     }
     buf_append_cstr(out, "role:active-replica\r\n");
-    active_links_write_info(out);
-    active_write_info(out);
+    if (active_is_on()) { /* it has been loaded */
+        active_links_write_info(out);
+        active_write_info(out);
+    }
 }
 
 static void write_info(struct buf *out)
@@ -175,6 +177,10 @@ void repl_start(void)
 {
     sync_start();
     follow_start();
+}
+
+void repl_loaded(void)
+{
     if (active_is_on()) {
         active_links_start();
     }

@@ -175,7 +175,9 @@ static void run_due(struct session *s, int64_t now_ms) REQUIRES(keyspace_lock)
         schedule_skip(now_ms);
     }
     const struct scheduled *job = schedule_first();
-    if (job && job->due_ms <= now_ms) {
+    if (job && job->due_ms <= now_ms && !schedule_is_ours(job)) {
+        schedule_leave(now_ms);
+    } else if (job && job->due_ms <= now_ms) {
         tracking_writer = 0;
         run_job(s, job, now_ms);
     }

@@ -1,7 +1,8 @@
 /* Jobs (KEYDB.CRON): the thread that runs their scripts when it is time (keyspace/schedule.h), one
  * at a time, as EVAL in the database of the job's key.
  *
- * - Only where the server decides by itself: not on a replica, which gets the effects; not while a
+ * - Only where the server decides by itself: not on a replica, which gets the effects; on an active
+ *   one only the jobs that were made there (made anew elsewhere, a job runs there); not while a
  *   data set is loaded, clients are paused, or writes are refused: what comes due meanwhile runs
  *   behind it, once. A server that was down, or followed another one, does not make up for the
  *   times of jobs that repeat.

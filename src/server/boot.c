@@ -445,6 +445,7 @@ static void log_ready(void)
 static void announce_ready(void)
 {
     sections_started();
+    repl_loaded();
     log_ready();
     supervise_ready();
 }
@@ -453,6 +454,13 @@ static void on_load_progress(unsigned percent)
 {
     supervise_status("Loading the data set: %u %%", percent);
     supervise_extend_timeout_us(START_EXTENSION_US);
+}
+
+/* The world is the loading thread's for a moment. */
+static bool on_loaded(void)
+{
+    gil_assert_awake();
+    return active_begin();
 }
 
 static void on_load_ended(bool fine)
@@ -465,8 +473,16 @@ static void on_load_ended(bool fine)
     }
 }
 
-static const struct load_listener load_listener = {.progress = on_load_progress,
-                                                   .ended = on_load_ended};
+static const struct load_listener load_listener = {
+    .progress = on_load_progress, .loaded = on_loaded, .ended = on_load_ended};
+
+static bool begin_active(void)
+{
+    gil_wake();
+    bool fine = active_begin();
+    gil_sleep();
+    return fine;
+}
 
 /* Loads what there is, and serves. False (logged) when one of them cannot be. The addresses come
  * first: when another server has them, its files are left alone, which the loading might mend, and
@@ -477,8 +493,10 @@ static bool start(struct event_base *base)
         return false;
     }
     supervise_write_pidfile(server_settings.pidfile);
+    active_prepare();
     enum load_begun begun = load_begin(&load_listener);
-    if (begun == LOAD_BEGUN_BAD || !active_begin() || !net_start(base)) {
+    if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
+        !net_start(base)) {
         return false;
     }
     repl_start();

@@ -1,0 +1,309 @@
+"""Active replicas and their files: a node goes on from its RDB file or AOF with its dots, positions
+and disputes, so that what it missed comes once, and what it lost comes back."""
+
+import os
+import time
+
+import pytest
+
+from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, more_commands,
+                        preview, run_load)
+from lib.bounds import eventually
+from lib.replication import Load, replication
+from lib.resp import Error
+from lib.seeds import generator
+from lib.server import free_port
+
+__all__ = ["make_node", "preview"]  # fixtures
+
+KEPT = {"rdb": {"save": ["3600", "1000000"]}, "aof": {"appendonly": "yes"}}
+FILES = ["dump.rdb", "appendonlydir"]
+
+
+@pytest.fixture
+def make_pair(make_node):
+    """Two nodes with ports that stay; the second one keeps files, and has the first in its file of
+    options."""
+    def make(kept, **more):
+        a, port = make_node(port=str(free_port())), str(free_port())
+        b = make_node(FILES, port=port, replicaof=["127.0.0.1", a.options["port"]], **kept, **more)
+        with a.connect() as c:
+            c.ok("REPLICAOF", "127.0.0.1", port)
+        eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+        return a, b
+    return make
+
+
+def in_files(b):
+    """The log has its base: nothing of what it holds waits for that."""
+    about = b.info("persistence")
+    return about["aof_rewrite_in_progress"] == about["aof_rewrite_scheduled"] == "0"
+
+
+def load_both(a, b, seed):
+    run_load([a, b], seed, lambda loads: more_commands(loads, 600))
+    check_equal([a, b], "seed %d" % seed)
+    check_quiet([a, b])
+
+
+def count_up(*nodes):
+    for node in nodes:
+        with node.connect() as c:
+            for _ in range(25):
+                c.call("INCR", "n")
+                c.call("RPUSH", "l", node.options["port"])
+
+
+def counts(node):
+    with node.connect() as c:
+        return int(c.call("GET", "n") or 0), c.call("LLEN", "l")
+
+
+def check_counts(a, b, before, more):
+    """Nothing was lost, and nothing came twice."""
+    check_equal([a, b], "counted")
+    assert counts(a) == (before[0] + more, before[1] + more)
+
+
+@pytest.mark.parametrize("kept", sorted(KEPT))
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_node_goes_on(make_pair, kept, end):
+    """It is given what was written meanwhile, once, and after kill -9 what its file lacks too, its
+    own writes among that."""
+    a, b = make_pair(KEPT[kept])
+    node = replication(b)["active_node_id"]
+    count_up(a, b)
+    check_equal([a, b], "before")
+    if kept == "rdb":
+        with b.connect() as c:
+            c.ok("SAVE")
+    load_both(a, b, 21)
+    before = counts(a)
+    count_up(a, b)
+    check_counts(a, b, before, 50)
+    b.stop() if end == "stop" else b.kill_all()
+    with Load(a, [generator(22)]) as load:
+        more_commands([load], 600)
+    before = counts(a)
+    count_up(a)
+    b.start()
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links again", 30)
+    assert replication(b)["active_node_id"] == node
+    count_up(a, b)
+    check_counts(a, b, before, 75)
+    load_both(a, b, 23)
+
+
+@pytest.mark.parametrize("preamble", ["yes", "no"])
+def test_a_log_through_rewrites_under_load(make_pair, preamble):
+    """Whatever write is in the base or behind it, its dot and its position are with it."""
+    a, b = make_pair(KEPT["aof"], **{"aof-use-rdb-preamble": preamble})
+    count_up(a, b)
+
+    def during(loads):
+        with b.connect() as c:
+            for _ in range(4):
+                more_commands(loads, 200)
+                c.call("BGREWRITEAOF")
+                eventually(lambda: in_files(b), "rewritten", 60)
+    run_load([a, b], 31, during)
+    check_equal([a, b], "before")
+    check_quiet([a, b])
+    before = counts(a)
+    with a.connect() as c:
+        c.ok("REPLICAOF", "NO", "ONE")
+    b.kill_all()
+    del b.options["replicaof"]
+    b.start()
+    check_equal([a, b], "without a link")
+    follow(b, a)
+    follow(a, b)
+    count_up(a, b)
+    check_counts(a, b, before, 50)
+    load_both(a, b, 32)
+
+
+def test_a_replay_does_what_was_done_for_peers(make_pair):
+    """What trims a stream is told to peers as deletions, and counts as such."""
+    a, b = make_pair(KEPT["aof"])
+    with b.connect() as c:
+        for i in range(1, 9):
+            c.call("XADD", "s", "MAXLEN", 3, "%d-1" % i, "f", "v")
+    check_equal([a, b], "before")
+    b.kill_all()
+    b.start()
+    check_equal([a, b], "after")
+    with b.connect() as c:
+        about = c.call("XINFO", "STREAM", "s")
+        assert about[about.index(b"max-deleted-entry-id") + 1] == b"5-1"
+
+
+def test_a_log_that_is_turned_on(make_pair):
+    """From its first base on it is as one that was there from the start, and the command that turns
+    it on may stand amid a load."""
+    a, b = make_pair({})
+
+    def during(loads):
+        more_commands(loads, 300)
+        with b.connect() as c:
+            c.ok("CONFIG", "SET", "appendonly", "yes")
+        more_commands(loads, 300)
+    run_load([a, b], 41, during)
+    check_equal([a, b], "before")
+    before = counts(a)
+    count_up(a, b)
+    check_counts(a, b, before, 50)
+    eventually(lambda: in_files(b), "its base", 60)
+    b.kill_all()
+    b.options["appendonly"] = "yes"
+    b.start()
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links again", 30)
+    count_up(a, b)
+    check_counts(a, b, before, 100)
+    check_quiet([a, b])
+
+
+def test_reload_keeps_dots(make_pair):
+    """DEBUG RELOAD: the later write stays the later one.  What would bring older data is refused."""
+    a, b = make_pair(KEPT["aof"])
+    load_both(a, b, 51)
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("REPLICAOF", "NO", "ONE")
+        cb.ok("REPLICAOF", "NO", "ONE")
+        eventually(lambda: not int(replication(b)["connected_slaves"]), "no links", 30)
+        ca.ok("SET", "later", "a")
+        ca.call("SADD", "set", "a")
+        time.sleep(0.05)  # neither node knows of the other's write: only the clock says which is later
+        cb.ok("SET", "later", "b")
+        cb.call("SADD", "set", "b")
+        kept = digest(b)
+        cb.ok("DEBUG", "RELOAD")
+        assert digest(b) == kept
+        assert isinstance(cb.call("DEBUG", "LOADAOF"), Error)
+        assert isinstance(cb.call("DEBUG", "RELOAD", "NOSAVE"), Error)
+        assert digest(b) == kept
+        follow(a, b)
+        follow(b, a)
+        check_equal([a, b], "after the reload")
+        assert ca.call("GET", "later") == b"b"
+        assert sorted(ca.call("SMEMBERS", "set")) == [b"a", b"b"]
+    check_quiet([a, b])
+    load_both(a, b, 52)
+
+
+def test_what_expires_while_a_node_is_away(make_pair):
+    a, b = make_pair(KEPT["aof"])
+    with a.connect() as ca, b.connect() as cb:
+        cb.ok("SET", "of-b", "1", "PX", "700")
+        ca.ok("SET", "of-a", "1", "PX", "700")
+        ca.ok("SET", "stays", "1")
+        eventually(lambda: ca.call("DBSIZE") == cb.call("DBSIZE") == 3, "there")
+    b.kill_all()
+    with a.connect() as c:
+        eventually(lambda: not c.call("EXISTS", "of-a", "of-b"), "over")
+    b.start()
+    check_equal([a, b], "expired")
+    with a.connect() as ca, b.connect() as cb:
+        eventually(lambda: ca.call("DBSIZE") == cb.call("DBSIZE") == 1, "removed", 30)
+    check_quiet([a, b])
+
+
+def test_a_large_file_is_loaded_behind(make_pair):
+    """Clients are refused until the node is there, and it is linked only then."""
+    a, b = make_pair(KEPT["aof"])
+    with b.connect() as c:
+        for i in range(400):
+            c.ok("SET", "k%d" % i, "x" * 50)
+        c.call("BGREWRITEAOF")
+        eventually(lambda: in_files(b), "rewritten", 60)
+        c.call("INCR", "n")
+    check_equal([a, b], "before")
+    b.kill_all()
+    count_up(a)
+    b.options.update({"loading-process-events-interval-bytes": "1024", "key-load-delay": "2500"})
+    b.start()
+    seen = replication(b)
+    assert seen["role"] == "active-replica"
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links again", 60)
+    assert "Loading the data set while listening" in b.output()
+    with a.connect() as c:
+        assert c.call("DBSIZE") == 402
+    check_equal([a, b], "after")
+    assert replication(b)["active_origins"] == "3"
+
+
+@pytest.mark.parametrize("kept", sorted(KEPT))
+def test_data_that_no_node_has_written(make_node, make_server, kept):
+    """They are the node's first write, now and after its next start."""
+    server = make_server(dict(KEPT[kept], port=str(free_port())), files=FILES + ["active-node"])
+    with server.connect() as c:
+        c.ok("SET", "old", "1")
+        c.call("RPUSH", "l", "x", "y")
+    server.stop()
+    server.options.update({"active-replica": "yes", "multi-master": "yes"})
+    server.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
+    for life in range(3):
+        server.start()
+        with server.connect() as c:
+            assert c.call("DBSIZE") == 2 + life and c.call("GET", "old") == b"1"
+            c.ok("SET", "k%d" % life, "v")
+        assert server.output().count("they count as new") == 1
+        if life < 2:
+            server.stop() if life or kept == "rdb" else server.kill_all()
+    b = make_node()
+    follow(b, server)
+    eventually(lambda: "NOMERGE" in b.output(), "needs MERGE", 30)
+
+
+def test_a_copy_of_the_data_is_another_node(make_pair):
+    """Two nodes of one id would tell each other nothing."""
+    a, b = make_pair(KEPT["rdb"])
+    count_up(a, b)
+    check_counts(a, b, (0, 0), 50)
+    node = replication(b)["active_node_id"]
+    b.stop()
+    os.unlink(b.file("active-node"))
+    b.start()
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links again", 30)
+    assert replication(b)["active_node_id"] != node and "begins as a new node" in b.output()
+    count_up(a, b)
+    check_counts(a, b, (0, 0), 100)
+
+
+def replicaof_lines(node):
+    return [line.split()[1:] for line in node.read("server.conf").splitlines()
+            if line.startswith("replicaof ")]
+
+
+def test_config_rewrite_tells_all_whom_it_pulls_from(make_node, make_server):
+    """One line each, where the first one stood, and they are read again at the next start."""
+    peers = [make_node() for _ in range(3)]
+    hosts = [["127.0.0.1", str(p.address()[1])] for p in peers]
+    text = "active-replica yes\nmulti-master yes\n# first\nreplicaof %s %s\n# last\n"
+    node = make_server(config=text % tuple(hosts[0]), files=["active-node"], start=False)
+    node.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
+    node.start()
+
+    def pulls_from(count):
+        return replication(node).get("connected_masters") == str(count)
+    eventually(lambda: pulls_from(1), "link", 30)
+    with node.connect() as c:
+        c.ok("CONFIG", "REWRITE")
+        assert replicaof_lines(node) == [hosts[0]]
+        follow(node, *peers[1:])
+        c.ok("CONFIG", "REWRITE")
+    assert replicaof_lines(node) == hosts
+    text = node.read("server.conf")
+    assert text.index("# first") < text.index("replicaof") < text.rindex("replicaof") < \
+        text.index("# last")
+    node.stop()
+    node.config = text
+    node.start()
+    eventually(lambda: pulls_from(3), "links", 30)
+    with node.connect() as c:
+        c.ok("REPLICAOF", "REMOVE", *hosts[1])
+        c.ok("CONFIG", "REWRITE")
+        assert replicaof_lines(node) == [hosts[0], hosts[2]]
+        c.ok("REPLICAOF", "NO", "ONE")
+        c.ok("CONFIG", "REWRITE")
+        assert replicaof_lines(node) == []

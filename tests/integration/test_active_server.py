@@ -1,0 +1,135 @@
+"""What a server does beside its writes when it is an active replica: INFO and ROLE as KeyDB has them,
+jobs, evictions, acknowledgements."""
+
+import os
+import signal
+import time
+
+from lib.active import check_equal, check_quiet, make_node, mesh, preview
+from lib.bounds import eventually
+from lib.replication import replication
+from lib.server import free_port
+
+__all__ = ["make_node", "preview"]  # fixtures
+
+
+def test_info_and_role_of_several(make_node):
+    nodes = mesh(make_node, 3)
+    a, ports = nodes[0], [n.port for n in nodes]
+    about = replication(a)
+    assert about["role"] == "active-replica" and about["connected_masters"] == "2"
+    assert about["master_global_link_status"] == "up"
+    for prefix, port in zip(("master", "master_1"), ports[1:]):
+        assert about[prefix + "_host"] == "127.0.0.1" and about[prefix + "_port"] == str(port)
+        assert about[prefix + "_link_status"] == "up"
+        assert int(about[prefix + "_last_io_seconds_ago"]) >= 0
+        assert about[prefix + "_sync_in_progress"] == "0"
+    assert about["slave_read_only"] == "0" and about["slave_priority"] == "100"
+    with a.connect() as c, nodes[1].connect() as other:
+        roles = c.call("ROLE")
+        assert [r[:4] for r in roles] == [[b"active-replica", b"127.0.0.1", port, b"connected"]
+                                          for port in ports[1:]]
+        for _ in range(10):
+            other.call("INCR", "n")
+        eventually(lambda: c.call("GET", "n") == b"10", "there")
+        assert c.call("ROLE")[0][4] == roles[0][4] + 10
+        c.ok("REPLICAOF", "REMOVE", "127.0.0.1", ports[2])
+        flat = c.call("ROLE")
+        assert flat[:4] == [b"active-replica", b"127.0.0.1", ports[1], b"connected"]
+        gone = replication(a)
+        assert gone["connected_masters"] == "1" and "master_1_host" not in gone
+    closed = free_port()
+    with a.connect() as c:
+        c.ok("REPLICAOF", "127.0.0.1", closed)
+        about = replication(a)
+        assert about["master_global_link_status"] == "down" and about["connected_masters"] == "1"
+        assert about["master_1_link_status"] == "down" and "master_1_link_down_since_seconds" in about
+
+
+def units(node):
+    return int(replication(node)["active_own_units"])
+
+
+def test_a_job_runs_where_it_was_made(make_node):
+    a, b = mesh(make_node, 2)
+    script = "redis.call('INCR', KEYS[1])"
+    with a.connect() as ca, b.connect() as cb:
+        def runs():
+            return int(ca.call("GET", "runs") or 0)
+        ca.ok("KEYDB.CRON", "job", "repeat", 50, script, 1, "runs")
+        eventually(lambda: runs() >= 5, "it runs", 30)
+        assert units(b) == 0
+        check_equal_at_last(a, b, ca)
+        # Made anew on the other node, it runs there.
+        cb.ok("KEYDB.CRON", "job", "repeat", 50, script, 1, "runs")
+        eventually(lambda: units(b) >= 5, "it runs there", 30)
+        before = units(a)
+        eventually(lambda: units(b) >= 15, "it goes on", 30)
+        assert units(a) == before
+        ca.call("DEL", "job")
+        eventually(lambda: cb.call("EXISTS", "job") == 0, "away")
+        ca.call("SET", "once", 0)
+        ca.ok("KEYDB.CRON", "single", "single", 300, script, 1, "once")
+        eventually(lambda: cb.call("GET", "once") == b"1", "it has run", 30)
+        time.sleep(0.5)
+        assert ca.call("GET", "once") == cb.call("GET", "once") == b"1"
+        assert ca.call("EXISTS", "single") == cb.call("EXISTS", "single") == 0
+    check_equal([a, b], "jobs")
+    check_quiet([a, b])
+
+
+def check_equal_at_last(a, b, client):
+    """While a job runs two digests are of two moments: it is paused."""
+    client.ok("CLIENT", "PAUSE", 100000, "WRITE")
+    check_equal([a, b], "while it is paused")
+    client.ok("CLIENT", "UNPAUSE")
+
+
+def test_what_one_evicts_is_deleted_everywhere(make_node):
+    """The logs count as memory, as a backlog does; here they are smaller than what may be kept."""
+    a, b = mesh(make_node, 2, **{"repl-backlog-size": "4mb"})
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        cb.ok("SET", "of-b", "1")
+        used = int(a.info("memory")["used_memory"])
+        ca.ok("CONFIG", "SET", "maxmemory", used + (10 << 20))
+        for i in range(9000):
+            ca.ok("SET", "k%d" % i, "x" * 1000)
+            if i % 200 == 0:
+                eventually(lambda at=i: cb.call("EXISTS", "k%d" % at) == 1, "the peer keeps up")
+        ca.ok("CONFIG", "SET", "maxmemory", 0)
+        evicted = int(a.info("stats")["evicted_keys"])
+        assert evicted > 500 and ca.call("DBSIZE") > 500
+        check_equal([a, b], "evictions")
+        assert ca.call("DBSIZE") == cb.call("DBSIZE") == 9001 - evicted
+        assert b.info("stats")["evicted_keys"] == "0"
+    check_quiet([a, b])
+
+
+def test_wait_counts_peers(make_node):
+    nodes = mesh(make_node, 3)
+    a, _, c = nodes
+    with a.connect() as ca:
+        assert ca.call("WAIT", 2, 5000) == 2
+        for i in range(20):
+            ca.ok("SET", "k", i)
+            begun = time.monotonic()
+            assert ca.call("WAIT", 2, 20000) == 2
+            took = time.monotonic() - begun
+            with c.connect() as other:
+                assert other.call("GET", "k") == b"%d" % i
+        assert took < 20
+        os.kill(c.pid, signal.SIGSTOP)
+        try:
+            ca.ok("SET", "k", "late")
+            assert ca.call("WAIT", 1, 20000) >= 1
+            assert ca.call("WAIT", 2, 500) == 1
+        finally:
+            os.kill(c.pid, signal.SIGCONT)
+        assert ca.call("WAIT", 2, 20000) == 2
+        ca.send("SET", "k", "pipelined")
+        ca.send("WAIT", 2, 20000)
+        assert ca.read() == b"OK" and ca.read() == 2
+        with c.connect() as other:
+            assert other.call("GET", "k") == b"pipelined"
+    check_equal(nodes, "WAIT")
