@@ -155,7 +155,7 @@ static void hello_reply(struct call *c)
     reply_bulk_cstr(r, "mode");
     reply_bulk_cstr(r, "standalone");
     reply_bulk_cstr(r, "role");
-    reply_bulk_cstr(r, "master");
+    reply_bulk_cstr(r, identity_is_replica() ? "replica" : "master");
     reply_bulk_cstr(r, "modules");
     reply_array(r, 0);
 }

@@ -4,11 +4,24 @@
 #include "base/mem.h"
 #include "base/version.h"
 
+#include <stdatomic.h>
+
 static char *version, *zone;
+static _Atomic bool replica;
 
 const char *identity_version(void)
 {
     return version && version[0] ? version : REDIS_COMPAT_VERSION;
+}
+
+bool identity_is_replica(void)
+{
+    return atomic_load_explicit(&replica, memory_order_relaxed);
+}
+
+void identity_set_replica(bool is_replica)
+{
+    atomic_store_explicit(&replica, is_replica, memory_order_relaxed);
 }
 
 const char *identity_zone(void)

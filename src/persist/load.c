@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/thread.h"
 #include "engine/gate.h"
 #include "engine/gil.h"
@@ -70,7 +69,6 @@ bool load_step(uint64_t bytes_done)
     int64_t now_ms = clock_mono_us() / 1000;
     if (now_ms - load.told_ms >= TELL_PERIOD_MS) {
         load.told_ms = now_ms;
-        load.used_bytes = mem_used_bytes();
         load.listener->progress(percent_done());
     }
     if (now_ms - load.logged_ms >= LOG_PERIOD_MS) {
@@ -108,6 +106,11 @@ void load_note_keys(uint64_t loaded, uint64_t expired)
 {
     load.keys = loaded;
     load.expired = expired;
+}
+
+void load_note_used_memory(uint64_t bytes)
+{
+    load.used_bytes = bytes;
 }
 
 bool load_is_complete(void)
@@ -184,7 +187,6 @@ enum load_begun load_begin(const struct load_listener *listener)
     }
     load.logged_ms = load.told_ms = clock_mono_us() / 1000;
     load.total_bytes = load.source->bytes();
-    load.used_bytes = mem_used_bytes();
     load.state = STATE_LOADING;
     if (load.total_bytes >= (uint64_t)behind_from_bytes) {
         return start_behind() ? LOAD_BEGUN_BEHIND : LOAD_BEGUN_BAD;
@@ -218,8 +220,7 @@ enum load_result load_again(const struct load_source *source, enum load_again ho
     load.start_ms = clock_wall_ms();
     load.logged_ms = load.told_ms = (int64_t)(clock_mono_us() / 1000);
     load.total_bytes = source->bytes();
-    load.done_bytes = load.keys = load.expired = 0;
-    load.used_bytes = mem_used_bytes();
+    load.done_bytes = load.used_bytes = load.keys = load.expired = 0;
     load.is_serving = how == LOAD_ASIDE_SERVING;
     load.state = load.is_serving ? before : STATE_LOADING;
     gate_set(gate, true);

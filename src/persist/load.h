@@ -76,6 +76,8 @@ void load_write_info(struct buf *out);
 void load_write_info_progress(struct buf *out);
 /* INFO's figures of the last load, which a source keeps: keys so far, expired ones left out. */
 void load_note_keys(uint64_t loaded, uint64_t expired);
+/* The memory that its writer had in use, which an RDB file tells. */
+void load_note_used_memory(uint64_t bytes);
 
 /* ---- for sources ---- */
 

@@ -193,6 +193,11 @@ static bool take_aux(struct rdb_walk *w, struct slice name, struct slice value)
         db < db_count()) {
         l->loaded->stream_db = (int)db;
     }
+    int64_t used_bytes;
+    if (slice_equal(name, SLICE("used-mem")) && num_parse_i64(value, &used_bytes) &&
+        used_bytes > 0) {
+        load_note_used_memory((uint64_t)used_bytes);
+    }
     bool known;
     const char *error = dots_take(name, value, &known);
     if (error) {

@@ -2,6 +2,7 @@
 #include "persist/rdb_file.h"
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/version.h"
 #include "engine/fork_child.h"
 #include "engine/function_store.h"
@@ -144,6 +145,8 @@ static void save_head(struct saver *s, bool aof_base, int stream_db)
     write_aux(&s->w, "redis-bits", "64");
     snprintf(text, sizeof(text), "%" PRId64, s->now_ms / 1000);
     write_aux(&s->w, "ctime", text);
+    snprintf(text, sizeof(text), "%zu", mem_used_bytes());
+    write_aux(&s->w, "used-mem", text);
     write_aux(&s->w, "aof-base", aof_base ? "1" : "0");
     if (stream_db < 0) {
         notes_tell(put_note, s);

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "base/thread.h"
 #include "engine/gate.h"
+#include "engine/identity.h"
 #include "engine/session.h"
 #include "engine/shutdown.h"
 #include "keyspace/evict.h"
@@ -114,6 +115,7 @@ void follow_judge(void)
     bool replica = follow.is_replica;
     gate_set(GATE_READONLY, replica && follow_settings.read_only);
     gate_set(GATE_STALE, replica && !follow_settings.serve_stale && !follow_is_connected());
+    identity_set_replica(replica);
     expire_set_elsewhere(replica);
     evict_set_elsewhere(replica);
 }

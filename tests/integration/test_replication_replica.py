@@ -318,6 +318,20 @@ def test_link_as_a_client(make_server):
         assert replication(replica)["role"] == "master"
 
 
+def test_hello_tells_the_role(make_server):
+    """Client libraries that look for a primary ask HELLO."""
+    primary, replica = make_server(dict(NOW)), make_server()
+    with replica.connect() as r, primary.connect() as p:
+        def role(c):
+            reply = c.call("HELLO", 2)
+            return reply[reply.index(b"role") + 1]
+        assert role(r) == b"master"
+        follow(replica, primary)
+        assert role(r) == b"replica" and role(p) == b"master"
+        r.ok("REPLICAOF", "NO", "ONE")
+        assert role(r) == b"master"
+
+
 @pytest.mark.parametrize("way", ["disabled", "on-empty-db", "swapdb"])
 def test_clocks_of_loaded_keys(make_server, redis, way):
     """Keys of a full sync begin unused for as long as the primary says, not since 1970."""
