@@ -35,7 +35,7 @@ void active_teardown(void);
 void active_prepare(void);
 /* The data set is loaded and nobody may use it yet. A server that is to be an active replica begins
  * a life as a node. False, logged: it must not go on. The GIL is held in shared mode. */
-bool active_begin(void) MUST_CHECK;
+bool active_begin(void) REQUIRES_SHARED(gil) MUST_CHECK;
 /* Whether this server has a node: from active_begin on. The GIL is held. */
 bool active_is_on(void);
 /* The node; only while active_is_on. */
