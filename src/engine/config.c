@@ -267,8 +267,9 @@ bool config_apply_words(const struct slice *words, int count, const char **error
     struct buf scratch = {0}, part_scratch = {0};
     const struct slice *values = words + 1;
     int value_count = count - 1;
-    if (value_count == 1 && !e->option->lines) {
-        /* `save "3600 1"`: words that belong together, in one pair of quotes */
+    if (value_count == 1 && (!e->option->lines || e->option->has_lines)) {
+        /* `save "3600 1"`, `replicaof "host 6379"`: words that belong together, in one pair of
+         * quotes */
         value_count = split_value(e->option, words[1], parts, &part_scratch);
         values = parts;
     }

@@ -123,6 +123,8 @@ def outcome(path, words, option, directory):
     ["--save", '"3600 1"'],
     ["--save", "a b"],
     ["--bind", "127.0.0.1 127.0.0.2"],
+    ["--replicaof", "127.0.0.1 1"],
+    ["--replicaof", "127.0.0.1"],
     ["--oom-score-adj-values", " 0  200 800"],
     ["--client-output-buffer-limit", "normal 1 1 1 pubsub 2 2 2"],
     ["--shutdown-on-sigterm", "save now"],
