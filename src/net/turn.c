@@ -852,7 +852,9 @@ static void deliver_batch(struct server_thread *t)
     }
     if (client_memory_is_limited()) {
         for (struct batch_client *bc = t->batch->clients; bc < end; bc++) {
-            client_memory_note(bc->client);
+            if (bc->client->thread) { /* nobody's: served out of a script (turn_busy.c) */
+                client_memory_note(bc->client);
+            }
         }
     }
     reply_reset(&t->reply);

@@ -10,6 +10,14 @@ from lib.server import parse_info
 
 MB = 1 << 20
 
+# A tenth of a second.
+TAKES_LONG = """
+local function now() local t = redis.call('time') return t[1] * 1000000 + t[2] end
+local begin = now()
+while now() - begin < 100000 do end
+return 1
+"""
+
 
 @pytest.fixture(autouse=True)
 def counted_from_zero(client):
@@ -90,6 +98,24 @@ def test_no_evict(client, connect):
     spared.ok("CLIENT", "NO-EVICT", "OFF")
     half_a_request(spared, 20 * MB)
     eventually(lambda: evicted(client) == 1 and spared.is_closed(), "now it goes")
+
+
+def test_beside_a_script_that_takes_long(make_server):
+    """Who shares the script's turn is served out of it, and is in that turn no more when it ends."""
+    server = make_server({"busy-reply-threshold": "10", "maxmemory-clients": "20mb"})
+    with server.connect() as sleeper:
+        clients = [server.connect() for _ in range(8)]
+        sleeper.send("DEBUG", "SLEEP", "0.3")
+        eventually(lambda: sleeper.nothing_comes(), "it sleeps")
+        for c in clients:
+            c.send("EVAL", TAKES_LONG, "0")
+        assert sleeper.read() == b"OK"
+        replies = [c.read() for c in clients]
+        assert 1 in replies and all(reply == 1 or reply.startswith(b"BUSY") for reply in replies)
+        for c in clients:
+            assert c.call("PING") == b"PONG"
+            c.close()
+    assert server.alive()
 
 
 def test_percentages_are_of_maxmemory(client, connect):
