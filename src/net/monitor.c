@@ -75,7 +75,7 @@ static void deliver_line(struct server_thread *t, void *argument)
 {
     struct monitor_line *line = argument;
     for (struct client *c = t->monitors; c; c = c->monitor_next) {
-        if (!(c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY))) {
+        if (!(c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_REPLY_OFF))) {
             output_bytes(c, buf_slice(&line->text));
         }
     }

@@ -77,6 +77,22 @@ def test_refused_commands_are_not_shown(connect):
     assert take(watcher, 1)[0][2] == b'"PING"'
 
 
+def test_a_monitor_that_wants_no_replies(connect, oracle):
+    """A line is no push: CLIENT REPLY OFF holds it back, as with the oracle."""
+    for server in (None, oracle):
+        watcher, client = connect(to=server), connect(to=server)
+        watcher.send("CLIENT", "REPLY", "OFF")
+        watcher.send("MONITOR")
+        assert watcher.nothing_comes()
+        client.ok("SET", "k", "1")
+        assert watcher.nothing_comes()
+        watcher.send("CLIENT", "REPLY", "ON")
+        assert watcher.read() == b"OK"
+        assert watcher.read().endswith(b'"CLIENT" "REPLY" "ON"')
+        client.ok("SET", "k", "2")
+        assert watcher.read().endswith(b'"SET" "k" "2"')
+
+
 def test_the_monitor_may_leave_or_die(connect):
     client = connect()
     for _ in range(10):
