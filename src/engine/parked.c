@@ -187,8 +187,11 @@ bool parked_end(struct parked_call *p, enum parked_reason reason)
         p->on_timeout(&c);
     } else if (reason == PARKED_TIMED_OUT) {
         reply_null_array(&builder);
-    } else if (reason == PARKED_UNBLOCKED) {
-        reply_error(&builder, "UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    } else if (reason != PARKED_GONE) {
+        reply_error(&builder, reason == PARKED_DEMOTED
+                                  ? "UNBLOCKED force unblock from blocking operation, instance "
+                                    "state changed (master -> replica?)"
+                                  : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
         errorstats_record(builder.last_error);
         cmdstats_failed(p->cmd);
     }

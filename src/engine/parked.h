@@ -38,6 +38,7 @@ void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
 enum parked_reason {
     PARKED_TIMED_OUT, /* replies what the command replies on time-out */
     PARKED_UNBLOCKED, /* replies -UNBLOCKED */
+    PARKED_DEMOTED,   /* the same, because the server follows a primary now */
     PARKED_GONE,      /* replies nothing: nobody is there to read it */
 };
 /* Ends the wait for a reason of the owner's. False when it is done already (finish has been called,

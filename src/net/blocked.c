@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/commit.h"
-#include "engine/parked.h"
 #include "net/durable.h"
 #include "net/input.h"
 #include "net/output.h"
@@ -151,6 +150,8 @@ static void conclude(struct blocked *b)
             durable_hold_writes(c);
             if (!b->silent) {
                 output_pieces(c, reply, 0, reply->piece_count);
+            } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
+                client_close_asap(c);
             }
             if (input_bytes(c).len > 0) {
                 server_thread_make_ready(t, c);
@@ -244,16 +245,17 @@ void blocked_forget(struct client *c)
     } /* else it is on its way back to this thread, and freed when it comes */
 }
 
-bool blocked_unblock(struct client *c, bool with_error)
+bool blocked_unblock(struct client *c, enum parked_reason reason)
 {
     struct blocked *b = c->blocked;
     if (!b || c->flags & CLIENT_CLOSE_ASAP) {
         return false;
     }
     keyspace_lock_exclusive();
-    bool ended = parked_end(b->parked, with_error ? PARKED_UNBLOCKED : PARKED_TIMED_OUT);
+    bool ended = parked_end(b->parked, reason);
     keyspace_unlock_exclusive();
     if (ended) {
+        c->flags |= reason == PARKED_DEMOTED ? CLIENT_CLOSE_AFTER_REPLY : 0;
         inbox_post_take(&b->thread->inbox, &b->message);
     }
     return ended;

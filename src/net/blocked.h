@@ -9,6 +9,7 @@
 #ifndef NET_BLOCKED_H
 #define NET_BLOCKED_H
 
+#include "engine/parked.h"
 #include "net/server_thread.h"
 
 /* The call of the client has just been run and waits: it is enqueued, the client blocked. `silent`:
@@ -26,8 +27,10 @@ void blocked_abandon(struct client *c);
 /* The client goes: nothing of its wait is left. Owner, or when threads are gone. Harmless when it
  * is not blocked. */
 void blocked_forget(struct client *c) EXCLUDES(keyspace_lock);
-/* World: ends its wait as a time-out, or with an error; false when it does not wait. */
-bool blocked_unblock(struct client *c, bool with_error) REQUIRES(gil) EXCLUDES(keyspace_lock);
+/* World: ends its wait as the reason says; false when it does not wait. Whoever hears of a demotion
+ * is disconnected, so that a client library looks for the primary. */
+bool blocked_unblock(struct client *c, enum parked_reason reason) REQUIRES(gil)
+    EXCLUDES(keyspace_lock);
 
 /* Bytes of memory of the client's wait, 0 when there is none. Owner, or world. */
 size_t blocked_memory_bytes(const struct client *c);

@@ -168,7 +168,8 @@ WORLD_COMMAND(client_unblock)
         reply_error(c->reply, "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
     } else if (call_arg_i64(c, 2, &id)) {
         struct client *client = client_find((uint64_t)id);
-        reply_i64(c->reply, client && blocked_unblock(client, with_error));
+        reply_i64(c->reply, client && blocked_unblock(client, with_error ? PARKED_UNBLOCKED
+                                                                         : PARKED_TIMED_OUT));
     }
 }
 

@@ -880,19 +880,23 @@ static bool may_close(const struct client *c)
 
 static void close_clients(struct server_thread *t)
 {
-    /* A client that is freed is on no list any more: the ready list has been worked off, suspended
-     * ones were skipped. */
+    /* A client that is freed is on no list any more: suspended ones were skipped, and who was made
+     * ready behind the ready list's end, and then closed, is passed over by the next turn. */
     uint32_t kept = 0;
+    bool beside_script = false;
     for (uint32_t i = 0; i < t->closing_count; i++) {
-        if (likely(may_close(t->closing[i]))) {
-            client_destroy(t->closing[i]);
+        struct client *c = t->closing[i];
+        bool may = may_close(c);
+        if (likely(may && !(c->flags & CLIENT_ON_READY_LIST))) {
+            client_destroy(c);
         } else {
-            t->closing[kept++] = t->closing[i];
+            t->closing[kept++] = c;
+            beside_script |= !may;
         }
     }
     t->closing_count = kept;
-    if (unlikely(kept > 0)) {
-        t->more_to_do = true;
+    t->more_to_do |= kept > 0;
+    if (unlikely(beside_script)) {
         server_thread_pause(t, &turn_busy_pause);
     }
 }

@@ -497,7 +497,7 @@ static bool unblock(struct client *c, void *context)
     gil_assert_world();
     (void)context;
     if (c->flags & CLIENT_BLOCKED) {
-        blocked_unblock(c, true);
+        blocked_unblock(c, PARKED_DEMOTED);
     }
     return true;
 }

@@ -198,3 +198,18 @@ def test_info_counts_what_clients_have(client, connect):
     for c in clients:
         c.close()
     eventually(lambda: normal() < 5 * MB, "and not when they have gone")
+
+
+def test_evicted_where_its_slices_end(client, connect):
+    """A client whose command in slices ends is to be looked at in the next turn; the reply that
+    nobody reads has it evicted at the end of this one.  (What is left of it is a sanitizer's to find.)"""
+    for i in range(0, 200000, 20000):
+        client.call("MSET", *(w for k in range(i, i + 20000) for w in ("%064d" % k, "")))
+    for _ in range(10):
+        client.ok("CONFIG", "SET", "maxmemory-clients", 4 * MB)
+        before = evicted(client)
+        with connect() as greedy:
+            greedy.send_raw(encode("KEYS", "*") + encode("PING"))
+            eventually(lambda before=before: evicted(client) > before, "eviction")
+        client.ok("CONFIG", "SET", "maxmemory-clients", 0)
+        assert client.call("PING") == b"PONG"
