@@ -127,7 +127,7 @@ static inline struct call *add_call(struct server_thread *t, struct batch_client
     call->failed = call->nested = call->needs_exclusive = call->told = false;
     call->retry = call->waits = call->propagated = call->has_told_peers = false;
     call->parked = NULL;
-    call->continuation.step = NULL; /* what else is in it counts with a step only */
+    call->continuation = (struct continuation){NULL, NULL, NULL, ACCESS_NONE};
     return call;
 }
 
