@@ -12,6 +12,7 @@ Environment: KEYDB_SERVER (program under test), KEYDB_TEST_THREADS (thread count
 KEYDB_TEST_TIME_FACTOR (lib/bounds.py), KEYDB_TEST_SEED (lib/seeds.py).
 """
 
+import contextlib
 import os
 import time
 
@@ -71,6 +72,14 @@ class Shared:
         flat = client.call("CONFIG", "GET", "*")
         return dict(zip(flat[0::2], flat[1::2]))
 
+    @contextlib.contextmanager
+    def _visit(self):
+        """A connection that the server knows no more when this is over: a test may count clients."""
+        with self.server.connect() as client:
+            yield client
+            client.send("QUIT")
+            client.read_to_end()
+
     def take(self):
         if self.server is None:
             self.server = Server(self.path, self.threads, {"unixsocket": "s.sock"})
@@ -79,7 +88,7 @@ class Shared:
             with self.server.connect() as client:
                 self.config = self._configuration(client)
                 self.users = client.call("ACL", "LIST")
-        with self.server.connect() as client:
+        with self._visit() as client:
             client.ok("FLUSHALL")
             client.ok("FUNCTION", "FLUSH")
         return self.server
@@ -96,7 +105,7 @@ class Shared:
 
     def _tidy(self):
         try:
-            with self.server.connect() as client:
+            with self._visit() as client:
                 client.call("CLIENT", "UNPAUSE")
                 self._wait_for_others(client)
                 client.call("DEBUG", "SET-ACTIVE-EXPIRE", "1")
