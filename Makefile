@@ -8,8 +8,6 @@
 #   make DEBUG=1              -Og, KEYDB_DEBUG=1 (lock ranks and owners are checked)
 #   make SANITIZE=address     AddressSanitizer and UndefinedBehaviorSanitizer together
 #   make SANITIZE=undefined | SANITIZE=thread
-#   make BREAK_LOCK=1         a keydb-server whose keyspace lock excludes nobody now and then: the linearizability
-#                             checker has to catch it (tests/histories/test_broken_lock.py)
 #   make CC=clang             any of them with clang; variants end in -clang
 #   make V=1                  show the commands
 
@@ -40,6 +38,9 @@ CLANG ?= clang
 CLANG_FORMAT ?= clang-format
 INSTALL ?= install
 
+# Where it is installed, compilations that were done before come from its cache; CCACHE= goes without.
+CCACHE ?= $(shell command -v ccache 2>/dev/null)
+
 V ?= 0
 ifeq ($(V),1)
 Q :=
@@ -53,7 +54,6 @@ endif
 DEBUG ?= 0
 SANITIZE ?=
 FUZZ ?= 0
-BREAK_LOCK ?= 0
 
 cc_is_clang := $(findstring clang,$(notdir $(firstword $(CC))))
 
@@ -77,8 +77,6 @@ else ifeq ($(SANITIZE),thread)
   SAN_FLAGS := -fsanitize=thread
 else ifneq ($(SANITIZE),)
   $(error SANITIZE=$(SANITIZE) is unknown: use address, undefined or thread)
-else ifeq ($(BREAK_LOCK),1)
-  VARIANT := breaklock
 else ifeq ($(DEBUG),1)
   VARIANT := debug
 else
@@ -111,9 +109,6 @@ ifeq ($(base_variant),release)
   HARDEN ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
   std_flags += $(HARDEN) -fPIE -fno-plt
   std_ldflags := -pie -Wl,-z,relro,-z,now
-else ifeq ($(base_variant),breaklock)
-  OPT ?= -O2
-  std_flags += -DKEYDB_BREAK_LOCK
 else ifeq ($(base_variant),debug)
   OPT ?= -Og
   std_flags += -fno-omit-frame-pointer
@@ -189,9 +184,9 @@ tool_more_libs = $(foreach l,$(tool_layers.$(1)),$(if $(filter tools/%,$(l)),$(c
 tool_base_libs := $(foreach l,resp base,$(if $(filter $(l),$(present)),$(call layer_lib,$(l))))
 
 PROGRAMS := $(if $(wildcard src/server/main.c),keydb-server) \
-            $(if $(filter breaklock,$(base_variant)),,$(tool_dirs:%=keydb-%))
+            $(tool_dirs:%=keydb-%)
 programs_built := $(PROGRAMS:%=$(BUILD)/bin/%)
-programs_in_src := $(if $(SAN_FLAGS)$(filter breaklock,$(base_variant)),,$(PROGRAMS:%=src/%))
+programs_in_src := $(if $(SAN_FLAGS),,$(PROGRAMS:%=src/%))
 
 all_srcs := $(foreach l,$(layer_names),$(call src_of,$(l))) \
             $(foreach t,common $(tool_dirs),$(call src_of,tools/$(t)))
@@ -208,6 +203,7 @@ libs-present:
 	  echo "Libraries are missing; this installs them: sh deps/install.sh build" >&2; \
 	  $(PKG_CONFIG) --print-errors --exists $(pkgs_all); exit 1; }
 
+compile = $(CCACHE) $(CC)
 # The flags are part of what an object is made from: the stamp changes only when they do.
 flags_line := $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(WERROR) $(ALL_LDFLAGS) $(LTO)
 $(BUILD)/flags: FORCE
@@ -218,7 +214,7 @@ $(BUILD)/flags: FORCE
 $(BUILD)/obj/%.o: src/%.c $(BUILD)/flags | libs-present
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(extra_cppflags) $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
+	$(Q)$(compile) $(ALL_CPPFLAGS) $(extra_cppflags) $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 
 # The one file that may know which commit it was built from; it is rebuilt when that changes.
 BUILD_INFO := $(wildcard src/*/build_info.c)
@@ -251,6 +247,20 @@ $(BUILD)/bin/keydb-server: $(call obj_of,src/server/main.c) $(present_libs) $(BU
 	@mkdir -p $(@D)
 	$(link) -o $@ $(filter %.o %.a,$^) $(SERVER_LIBS)
 
+# A server whose keyspace lock excludes nobody now and then: the linearizability checker has to catch it
+# (tests/histories/test_broken_lock.py). One object of its own, in place of the archive's.
+broken_lock := $(BUILD)/broken-lock/keydb-server
+.PHONY: broken-lock
+broken-lock: $(broken_lock)
+	@:
+$(BUILD)/broken-lock/lock.o: src/keyspace/lock.c $(BUILD)/flags | libs-present
+	$(call say,CC,$< (broken))
+	@mkdir -p $(@D)
+	$(Q)$(compile) -DKEYDB_BREAK_LOCK $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
+$(broken_lock): $(call obj_of,src/server/main.c) $(BUILD)/broken-lock/lock.o $(present_libs) $(BUILD)/flags
+	$(call say,LINK,$@)
+	$(link) -o $@ $(filter %.o %.a,$^) $(SERVER_LIBS)
+
 define tool_rule
 $(BUILD)/bin/keydb-$(1): $(call obj_of,$(wildcard src/tools/$(1)/main.c)) \
     $(foreach t,$(1) common,$(if $(filter $(t),$(tool_parts)),$(call tool_lib,$(t)))) \
@@ -279,7 +289,7 @@ endif
 $(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | libs-present
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CPPFLAGS) -Itests/unit $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
+	$(Q)$(compile) $(ALL_CPPFLAGS) -Itests/unit $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 
 unit_helpers = $(patsubst tests/unit/%.c,$(BUILD)/unit/%.o,\
                $(wildcard tests/unit/*.c) $(filter-out tests/unit/$(1)/test_%,$(wildcard tests/unit/$(1)/*.c)))
@@ -312,7 +322,7 @@ fuzz_progs := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(fuzz_srcs))
 $(BUILD)/fuzz_%.o: tests/fuzz/fuzz_%.c $(BUILD)/flags | libs-present
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
+	$(Q)$(compile) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 
 $(fuzz_progs): %: %.o $(present_libs)
 	$(call say,LINK,$@)
@@ -320,9 +330,8 @@ $(fuzz_progs): %: %.o $(present_libs)
 
 # ---- What a user calls. These targets install what is missing, then call make again, because the
 # libraries' flags are read when a Makefile starts.
-.PHONY: help run test test-long test-keys test-unit test-unit-built test-integration test-clients bench analyze tidy format fuzz install uninstall \
+.PHONY: help run test gate test-all test-long test-keys test-unit test-unit-built test-integration test-clients bench analyze tidy format fuzz install uninstall \
         clean deps unit-programs fuzz-programs header-checks analyze-checks
-.NOTPARALLEL: run test test-clients bench
 
 # Without a -j from the caller use the cores there are.
 submake = case "$$MAKEFLAGS" in *jobserver*) j= ;; *) j=-j$$(nproc 2>/dev/null || echo 2) ;; esac; \
@@ -331,7 +340,10 @@ submake = case "$$MAKEFLAGS" in *jobserver*) j= ;; *) j=-j$$(nproc 2>/dev/null |
 help:
 	@echo "make [all]            build src/keydb-server, src/keydb-cli, and the other tools"
 	@echo "make run              install what is missing, build, start the server (ARGS='--port 7000')"
-	@echo "make test             everything below that checks, then the integration tests"
+	@echo "make test             what has to pass: checks, unit tests, fuzzing, integration tests"
+	@echo "make gate             that, then the short rounds of the sanitizers: what .ci/run runs"
+	@echo "make test-all         everything, for hours (PARTS='asan tsan'; tests/run names them)"
+	@echo "make broken-lock      a server with a lock that is none, for the tests of the tests"
 	@echo "make test-unit        unit tests, one cmocka program a file (debug variant by default)"
 	@echo "make test-integration pytest over tests/integration, tests/differential (PYTEST_ARGS=...)"
 	@echo "make test-long        kills, losses of power and mutated payloads for long (ROUNDS=500)"
@@ -343,7 +355,7 @@ help:
 	@echo "make format           clang-format over src/ and tests/"
 	@echo "make install          PREFIX=$(PREFIX) DESTDIR= ; make uninstall"
 	@echo "make deps             install the packages that building and testing need"
-	@echo "variables             DEBUG=1  SANITIZE=address|undefined|thread  BREAK_LOCK=1  CC=clang  LTO=0  V=1"
+	@echo "variables             DEBUG=1  SANITIZE=address|undefined|thread  CC=clang  LTO=0  V=1"
 
 deps:
 	@sh deps/install.sh build test bench
@@ -353,9 +365,18 @@ run:
 	+@$(submake) all
 	@if [ -f keydb.conf ]; then set -- keydb.conf; fi; exec src/keydb-server "$$@" $(ARGS)
 
+# But -n only says that it would run.
+in_guard := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),@echo,+@) MAKE='$(MAKE)' $(PYTHON) tests/guard.py sh tests/run
 test:
 	@sh deps/install.sh build test
-	+@MAKE='$(MAKE)' sh tests/run
+	$(in_guard) test
+gate:
+	@sh deps/install.sh build test
+	$(in_guard) gate
+PARTS ?=
+test-all:
+	@sh deps/install.sh build test
+	$(in_guard) all $(PARTS)
 
 unit-programs: $(unit_progs)
 	@:
@@ -376,15 +397,17 @@ test-unit-built:
 	@V=$(V) sh tests/run-units $(BUILD) $(unit_progs)
 
 test-integration: all
-	@KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} \
-	  KEYDB_TEST_TIME_FACTOR=$${KEYDB_TEST_TIME_FACTOR:-$(if $(SAN_FLAGS),5,1)} PYTHON='$(PYTHON)' sh tests/run-pytest $(PYTEST_ARGS)
+	@$(run_pytest) $(PYTEST_ARGS)
+# Bounds are to end a hang, and for nothing else: far from what anything takes.
+run_pytest = KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} \
+             KEYDB_TEST_TIME_FACTOR=$${KEYDB_TEST_TIME_FACTOR:-$(if $(SAN_FLAGS),10,4)} \
+             $(PYTHON) tests/guard.py $(PYTHON) tests/run_pytest.py
 
 # What looks for rare things, for long (tests/lib/rounds.py). ROUNDS=500: so many kills -9, 40 losses of
 # power of each kind with 24 states of the disk each, 300,000 mutated payloads, 1,000,000 commands.
 ROUNDS ?= 500
 test-long: all
-	@KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} ROUNDS=$(ROUNDS) \
-	  KEYDB_TEST_TIME_FACTOR=$${KEYDB_TEST_TIME_FACTOR:-$(if $(SAN_FLAGS),5,1)} PYTHON='$(PYTHON)' sh tests/run-pytest -m rounds
+	@ROUNDS=$(ROUNDS) $(run_pytest) -m rounds
 	+@$(if $(filter release,$(base_variant)),$(submake) DEBUG=1 test-keys,$(submake) test-keys)
 
 # The keys that commands touch against those that access control checks: 2,000 commands a round.
@@ -445,5 +468,5 @@ clean:
 
 include pkg/install.mk
 
--include $(wildcard $(BUILD)/unit/*/*.d) $(all_objs:.o=.d) $(unit_progs:=.d) $(fuzz_progs:=.d) $(header_stamps:.ok=.d) \
+-include $(wildcard $(BUILD)/unit/*/*.d $(BUILD)/broken-lock/*.d) $(all_objs:.o=.d) $(unit_progs:=.d) $(fuzz_progs:=.d) $(header_stamps:.ok=.d) \
          $(analyze_stamps:.ok=.d)

@@ -8,8 +8,8 @@ connect       clients of `server`
 client        one RESP2 client of `server`
 oracle        Debian's redis-server, shared, empty at the start of each test
 
-Environment: KEYDB_SERVER (program under test), KEYDB_TEST_THREADS (thread counts, default "1,4"),
-KEYDB_TEST_TIME_FACTOR (lib/bounds.py), KEYDB_TEST_SEED (lib/seeds.py).
+Environment: KEYDB_SERVER (program under test), KEYDB_TEST_THREADS (thread counts; without it 4, and 1 as well where
+a test is marked `one_thread`), KEYDB_TEST_TIME_FACTOR (lib/bounds.py), KEYDB_TEST_SEED (lib/seeds.py).
 """
 
 import contextlib
@@ -23,17 +23,41 @@ from lib.resp import Connection, Error
 from lib.server import ORACLE, Server, is_redis, server_path
 
 
+pytest_plugins = ["lib.outcome"]
+# The files of each sanitizer's round of the gate, with the reason.
+SANITIZED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sanitized.tsv")
+
+
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+    parser.addoption("--previews", action="store_true", help="run the tests marked preview as well")
+    parser.addoption("--sanitized", choices=["asan", "tsan"], help="only the files of this round of the gate")
+
+
+def sanitized_files(sanitizer):
+    """Paths, from tests/, that sanitized.tsv names for the round."""
+    with open(SANITIZED, encoding="utf-8") as lines:
+        rows = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    here = os.path.dirname(SANITIZED)
+    chosen = {os.path.join(here, path) for path, rounds, _ in rows if sanitizer in rounds.split(",")}
+    for path in chosen:
+        if not os.path.exists(path):
+            raise pytest.UsageError("sanitized.tsv: there is no %s" % path)
+    return chosen
 
 
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("--slow"):
-        return
-    skip = pytest.mark.skip(reason="slow: run with --slow")
+    left_out = [name for name in ("slow", "preview") if not config.getoption(
+        {"slow": "--slow", "preview": "--previews"}[name])]
+    sanitizer = config.getoption("--sanitized")
+    chosen = sanitizer and sanitized_files(sanitizer)
+    kept, others = [], []
     for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+        out = any(name in item.keywords for name in left_out) or chosen and str(item.path) not in chosen
+        (others if out else kept).append(item)
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = kept
 
 
 def pytest_collection_finish(session):
@@ -42,16 +66,19 @@ def pytest_collection_finish(session):
             pytest.exit("no program to test at %s (KEYDB_SERVER, or run make)" % server_path(), 2)
 
 
-def thread_counts():
+def thread_counts(one_thread_too):
     if is_redis(server_path()):
         return [1]
-    return [int(n) for n in os.environ.get("KEYDB_TEST_THREADS", "1,4").split(",")]
+    given = os.environ.get("KEYDB_TEST_THREADS")
+    if given:
+        return [int(n) for n in given.split(",")]
+    return [1, 4] if one_thread_too else [4]
 
 
 def pytest_generate_tests(metafunc):
     if "threads" not in metafunc.fixturenames:
         return
-    counts = thread_counts()
+    counts = thread_counts(metafunc.definition.get_closest_marker("one_thread"))
     if metafunc.definition.get_closest_marker("any_threads"):
         counts = counts[-1:]
     metafunc.parametrize("threads", counts, ids=["%dthr" % n for n in counts], scope="session")
@@ -107,7 +134,8 @@ class Shared:
         try:
             with self._visit() as client:
                 client.call("CLIENT", "UNPAUSE")
-                self._wait_for_others(client)
+                if not self._others_have_gone(client):
+                    return "the test left connections open:\n%s" % client.call("CLIENT", "LIST").decode()
                 client.call("DEBUG", "SET-ACTIVE-EXPIRE", "1")
                 for name, value in self._configuration(client).items():
                     if self.config.get(name) != value:
@@ -118,14 +146,17 @@ class Shared:
             return "does not answer after the test: %r" % trouble
         return ""
 
-    def _wait_for_others(self, client):
+    def _others_have_gone(self, client):
         """What clients that have gone had sent is not to be run amid the next test. `client` came
         after all of them."""
         if is_redis(self.path):
-            return  # a test's clients of the oracle may still be there
+            return True  # a test's clients of the oracle may still be there
         deadline = time.monotonic() + scaled(10)
-        while client.call("CLIENT", "LIST").count(b"\n") > 1 and time.monotonic() < deadline:
+        while client.call("CLIENT", "LIST").count(b"\n") > 1:
+            if time.monotonic() > deadline:
+                return False
             time.sleep(0.005)
+        return True
 
     def _tidy_users(self, client):
         """A `default` that was ever reset says sanitize-payload for good: such a server is worn."""

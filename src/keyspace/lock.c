@@ -41,7 +41,7 @@ const _Atomic bool *keyspace_busy_flag(void)
 }
 
 #ifdef KEYDB_BREAK_LOCK
-/* A server for the test of the tests (make BREAK_LOCK=1): one in so many exclusive holds of a
+/* A server for the test of the tests (make broken-lock): one in so many exclusive holds of a
  * thread excludes nobody. */
 #define BROKEN_HOLDS 16
 static _Thread_local unsigned hold_number;

@@ -5,7 +5,8 @@
 Starts KEYDB_SERVER (default build/release/bin/keydb-server) with 4 server threads on a free port, installs each
 language's packages under build/clients/ (versions are pinned in its folder), runs its programs and ends the
 server. A program prints a line 'ok NAME' or 'failed NAME: why' for each of its jobs and exits with 1 if one failed.
-Standard library only."""
+A language whose registry does not answer is not run, which is said with the reason; where nothing else is wrong the
+exit status then is 77. Standard library only."""
 
 import os
 import shutil
@@ -28,8 +29,15 @@ INSTALL_SECONDS = 420
 RETRY_SECONDS = (5, 20)
 
 
+NOT_RUN = 77
+
+
 class Failure(Exception):
     pass
+
+
+class NotRun(Exception):
+    """A registry did not give what is needed: no fault of the server's."""
 
 
 def free_port():
@@ -57,15 +65,21 @@ def run(command, seconds, **kwargs):
             pass
 
 
+def build(command, **kwargs):
+    status, output = run(command, INSTALL_SECONDS, **kwargs)
+    if status != 0:
+        raise Failure("%s: exit status %d\n%s" % (" ".join(command), status, output[-3000:]))
+
+
 def install(command, **kwargs):
-    """Registries are far away, and now and then out of breath."""
+    """From a registry: they are far away, and now and then out of breath."""
     for wait_s in (0,) + RETRY_SECONDS:
         time.sleep(wait_s)
         status, output = run(command, INSTALL_SECONDS, **kwargs)
         if status == 0:
             return
         print("%s: exit status %d" % (" ".join(command[:4]), status), flush=True)
-    raise Failure("%s: exit status %d\n%s" % (" ".join(command), status, output[-3000:]))
+    raise NotRun("%s: exit status %d\n%s" % (" ".join(command), status, output[-3000:]))
 
 
 def up_to_date(stamp, sources):
@@ -83,7 +97,7 @@ def python_programs():
     fresh, wanted = up_to_date(stamp, [requirements])
     if not fresh:
         shutil.rmtree(venv, ignore_errors=True)
-        install(["/usr/bin/python3", "-m", "venv", venv])
+        build(["/usr/bin/python3", "-m", "venv", venv])
         install([venv + "/bin/pip", "install", "-q", "--no-deps", "--disable-pip-version-check", "-r",
                  requirements])
         with open(stamp, "w") as f:
@@ -116,9 +130,10 @@ def go_programs():
     folder, place = os.path.join(HERE, "go"), os.path.join(CACHE, "go")
     env = {"GOPATH": os.path.join(place, "path"), "GOCACHE": os.path.join(place, "cache"),
            "GOFLAGS": "-mod=readonly -modcacherw", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+    install(["go", "mod", "download"], cwd=folder, env=dict(os.environ, **env))
     for name in ("goredis", "asynq"):
         binary = os.path.join(place, name)
-        install(["go", "build", "-o", binary, "./" + name], cwd=folder, env=dict(os.environ, **env))
+        build(["go", "build", "-o", binary, "./" + name], cwd=folder, env=dict(os.environ, **env))
         yield name, [binary], place, {}
 
 
@@ -136,7 +151,7 @@ def java_programs():
         with open(stamp, "w") as f:
             f.write(wanted)
     sources = sorted(os.path.join(folder, f) for f in os.listdir(folder) if f.endswith(".java"))
-    install(["javac", "-d", classes, "-cp", lib + "/*"] + sources)
+    build(["javac", "-d", classes, "-cp", lib + "/*"] + sources)
     for name in ("Jedis", "Lettuce", "Redisson"):
         yield name.lower(), ["java", "-Xmx256m", "-cp", classes + ":" + lib + "/*", name + "Jobs"], place, {}
 
@@ -218,18 +233,19 @@ def run_program(server, title, command, folder, env):
 
 
 def prepare(name):
-    """Installs a language's packages; (its programs, None) or (None, what went wrong)."""
+    """Installs a language's packages; (its programs, None) or ([], what went wrong, an exception)."""
     started = time.monotonic()
     try:
         programs = list(LANGUAGES[name]())
-    except Failure as failure:
-        return None, str(failure)
+    except (Failure, NotRun) as trouble:
+        return [], trouble
     print("%s: installed, %.1f s" % (name, time.monotonic() - started), flush=True)
     return programs, None
 
 
 def main(names):
     passed = failed = 0
+    not_run = []
     names = names or list(LANGUAGES)
     os.makedirs(CACHE, exist_ok=True)
     # Mostly waiting for registries: all languages at once.
@@ -238,11 +254,12 @@ def main(names):
     server = Server()
     try:
         for name in names:
-            programs, fault = prepared[name]
-            if fault:
-                failed += 1
-                print("%s: failed: %s" % (name, fault), flush=True)
-            for title, command, folder, env in programs or []:
+            programs, trouble = prepared[name]
+            if trouble:
+                print("%s: %s: %s" % (name, "not run" if isinstance(trouble, NotRun) else "failed", trouble), flush=True)
+                failed += isinstance(trouble, Failure)
+                not_run += [name] * isinstance(trouble, NotRun)
+            for title, command, folder, env in programs:
                 good, bad = run_program(server, title, command, folder, env)
                 passed, failed = passed + good, failed + bad
     finally:
@@ -250,8 +267,8 @@ def main(names):
     if fault:
         failed += 1
         print("server: failed: " + fault)
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
+    print("%d passed, %d failed%s" % (passed, failed, "; not run: " + " ".join(not_run) if not_run else ""))
+    return 1 if failed else NOT_RUN if not_run else 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from lib.grammar_blocking import KEYS, BlockingGrammar
 from lib.resp import Timeout, wait_for
 from lib.seeds import generator, seeds
 
+pytestmark = pytest.mark.one_thread("who waits and who serves are on the same thread")
+
 CLIENTS = 6
 STEPS = 250
 

@@ -10,6 +10,8 @@ from lib.pubsub import frame, is_confirmation, is_message
 from lib.resp import Error
 from lib.seeds import generator, seeds
 
+pytestmark = pytest.mark.one_thread("messages do not cross threads")
+
 CLIENTS = 4
 LENGTH = 250
 NAMES = ["a", "b", "ab", "", "news.art", "news.music", "A", "\x00\xff", "*", "x" * 300]

@@ -11,6 +11,8 @@ from lib.pubsub import frame
 from lib.resp import Push
 from lib.seeds import generator, seeds
 
+pytestmark = pytest.mark.one_thread("invalidations do not cross threads")
+
 CLIENTS = 4
 LENGTH = 400
 KEYS = ["a", "b", "ab", "abc", "", "user:1", "user:2", "x" * 100]

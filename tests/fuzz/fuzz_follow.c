@@ -76,7 +76,7 @@ static const struct command_row *const command_tables[] = {
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Where data sets are received, while an input runs: elsewhere libFuzzer's own paths hold. */
-static char directory[] = "/tmp/fuzz-follow-XXXXXX";
+static char *directory;
 static int home_fd;
 
 static void remove_directory(void)
@@ -90,7 +90,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argc;
     (void)argv;
     home_fd = open(".", O_RDONLY | O_DIRECTORY);
-    if (home_fd < 0 || !mkdtemp(directory)) {
+    const char *place = getenv("TMPDIR");
+    if (home_fd < 0 || asprintf(&directory, "%s/fuzz-follow-XXXXXX", place ? place : "/tmp") < 0 ||
+        !mkdtemp(directory)) {
         abort();
     }
     atexit(remove_directory);

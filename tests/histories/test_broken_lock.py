@@ -1,4 +1,4 @@
-"""A server whose lock is broken on purpose (make BREAK_LOCK=1) must be caught by the histories;
+"""A server whose lock is broken on purpose (make broken-lock) must be caught by the histories;
 a check that has never failed proves nothing."""
 
 from lib.broken import broken_server, until_caught

@@ -7,6 +7,8 @@ from lib.bank import Broken, count_optimistically, move_money
 from lib.broken import broken_server, until_caught
 from lib.seeds import seeds
 
+pytestmark = pytest.mark.one_thread("one thread is the simplest history")
+
 
 @pytest.mark.parametrize("seed", seeds(2))
 def test_money_is_neither_lost_nor_made(server, seed):

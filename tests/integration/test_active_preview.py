@@ -15,6 +15,8 @@ from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator, seeds
 
+pytestmark = pytest.mark.preview
+
 __all__ = ["make_node", "preview"]  # fixtures
 
 

@@ -14,6 +14,8 @@ from lib.resp import Error
 from lib.seeds import generator
 from lib.server import free_port
 
+pytestmark = pytest.mark.preview
+
 __all__ = ["make_node", "preview"]  # fixtures
 
 KEPT = {"rdb": {"save": ["3600", "1000000"]}, "aof": {"appendonly": "yes"}}

@@ -5,10 +5,14 @@ import os
 import signal
 import time
 
+import pytest
+
 from lib.active import check_equal, check_quiet, make_node, mesh, preview
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.server import free_port
+
+pytestmark = pytest.mark.preview
 
 __all__ = ["make_node", "preview"]  # fixtures
 

@@ -14,6 +14,7 @@ from lib.server import Server, is_redis, server_path
 
 pytestmark = [
     pytest.mark.skipif(is_redis(server_path()), reason="looks at our files"),
+    pytest.mark.one_thread("who waits for the log is on the thread that writes"),
 ]
 
 INCREMENT = "appendonlydir/appendonly.aof.1.incr.aof"

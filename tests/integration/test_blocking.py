@@ -10,6 +10,8 @@ from lib.resp import Double, Error
 from lib.seeds import generator
 from lib.server import parse_info
 
+pytestmark = pytest.mark.one_thread("who waits and who serves are on the same thread")
+
 UNBLOCKED = b"UNBLOCKED client unblocked via CLIENT UNBLOCK"
 
 

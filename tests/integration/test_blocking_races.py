@@ -10,6 +10,8 @@ from lib.resp import Closed, Error, encode
 from lib.seeds import generator, seeds
 from lib.server import parse_info
 
+pytestmark = pytest.mark.one_thread("who waits and who serves are on the same thread")
+
 KEYS = ["q1", "q2"]
 UNBLOCKED = b"UNBLOCKED client unblocked via CLIENT UNBLOCK"
 

@@ -5,6 +5,8 @@ import pytest
 from lib.bounds import eventually
 from lib.resp import Closed, Timeout
 
+pytestmark = pytest.mark.one_thread("a client ends another one, or itself, on its own thread")
+
 
 def ended(client):
     try:

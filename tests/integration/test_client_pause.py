@@ -7,6 +7,8 @@ import pytest
 from lib.bounds import eventually
 from lib.server import parse_info
 
+pytestmark = pytest.mark.one_thread("those that wait and the one that ends it share a thread")
+
 
 @pytest.fixture
 def spread(connect, threads):

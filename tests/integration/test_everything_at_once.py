@@ -13,6 +13,8 @@ from lib.resp import Closed, Error, Timeout, encode
 from lib.seeds import seeds
 from lib.server import free_port, parse_info
 
+pytestmark = pytest.mark.one_thread("everything is on one thread, the world never stands")
+
 SECONDS = 2.0
 KEYS = ["k%d" % n for n in range(60)]
 SIZES = [0, 1, 8, 44, 45, 200, 1000, 1100, 20_000, 300_000]

@@ -11,6 +11,8 @@ from lib.bounds import eventually
 from lib.replication import check_equal, replication
 from lib.resp import Closed, Error
 
+pytestmark = pytest.mark.one_thread("the pause holds the only thread's clients")
+
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
 
 

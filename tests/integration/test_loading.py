@@ -12,6 +12,8 @@ from integration.test_rdb import make, until, with_file  # noqa: F401 (a fixture
 from lib.resp import Closed, Error, Timeout
 from lib.server import ORACLE, Server, parse_info
 
+pytestmark = pytest.mark.one_thread("clients are answered by the thread that loads")
+
 KEYS = 5000
 LOADING = b"LOADING Redis is loading the dataset in memory"
 # So slow that a test decides when it ends: 5,000 keys take more than any bound.

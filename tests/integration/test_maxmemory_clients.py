@@ -9,6 +9,8 @@ from lib.bounds import eventually
 from lib.resp import Closed, encode
 from lib.server import parse_info
 
+pytestmark = pytest.mark.one_thread("a thread evicts clients of its own in the middle of a turn")
+
 MB = 1 << 20
 
 # A tenth of a second.

@@ -7,6 +7,8 @@ import pytest
 
 from lib.bounds import eventually
 
+pytestmark = pytest.mark.one_thread("a monitor is on the thread of those that it watches")
+
 LINE = re.compile(rb"[0-9]{10}\.[0-9]{6} \[([0-9]+) ([^ ]+)\] (.*)\Z")
 
 

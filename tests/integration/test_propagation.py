@@ -9,6 +9,7 @@ import pytest
 
 from lib import documented, grammar, grammar_multi, grammar_sort, grammar_stream
 from lib import grammar_stream_group, grammar_zset
+from lib.bounds import eventually
 from lib.content import content, deadlines, drop_dying
 from lib.resp import Error
 from lib.seeds import generator, seeds
@@ -181,9 +182,7 @@ def test_what_waited_is_told(make_server):
         two.send("BLMOVE", "c", "d", "LEFT", "RIGHT", "0")
         three.send("BZMPOP", "0", "1", "z", "MAX", "COUNT", "2")
         four.send("XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "x", ">")
-        deadline = time.monotonic() + 10
-        while b"blocked_clients:4" not in writer.call("INFO", "clients"):
-            assert time.monotonic() < deadline
+        eventually(lambda: b"blocked_clients:4" in writer.call("INFO", "clients"), "four wait")
         writer.pipeline([["MULTI"], ["RPUSH", "b", "1", "2", "3"], ["RPUSH", "c", "1", "2"],
                          ["ZADD", "z", "1", "a", "2", "b", "3", "c"], ["XADD", "x", "*", "f", "v"],
                          ["EXEC"]])

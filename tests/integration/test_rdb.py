@@ -4,12 +4,11 @@ the save before the end, a killed child."""
 import json
 import os
 import signal
-import time
 
 import pytest
 
 from integration.test_dump import build, content
-from lib.bounds import scaled
+from lib.bounds import eventually
 from lib.resp import Error
 from lib.server import ORACLE, REPOSITORY, Server
 from lib.seeds import generator, seeds
@@ -24,10 +23,7 @@ BOUND_S = 20.0
 
 
 def until(condition):
-    deadline = time.monotonic() + scaled(BOUND_S)
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(condition, "what was begun is over", BOUND_S, 0.02)
 
 
 def with_file(make_server, data, **options):

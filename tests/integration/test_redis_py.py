@@ -11,6 +11,7 @@ def r(server):
     host, port = server.address()
     with redis.Redis(host, port, decode_responses=True) as connection:
         yield connection
+        connection.connection_pool.disconnect()
 
 
 def test_strings(r):

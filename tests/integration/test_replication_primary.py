@@ -9,6 +9,8 @@ from lib.replication import Load, check_equal, replication
 from lib.resp import Closed, Connection, Error
 from lib.seeds import generator
 
+pytestmark = pytest.mark.one_thread("replicas are fed by the thread that writes")
+
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "3600"}
 PIPE, FILE = dict(NOW), {"repl-diskless-sync": "no", "repl-ping-replica-period": "1"}
 

@@ -7,6 +7,8 @@ from lib.replication import Load, check_equal, everything, in_step, replication
 from lib.resp import Error
 from lib.seeds import generator
 
+pytestmark = pytest.mark.one_thread("the link runs on the thread of all clients")
+
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
 
 

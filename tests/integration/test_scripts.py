@@ -9,6 +9,8 @@ from lib.resp import Error, Malformed
 from lib.seeds import generator
 from lib.workers import run_workers
 
+pytestmark = pytest.mark.one_thread("a busy script serves the others from its own thread")
+
 BUSY = b"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
 BUSY_FUNCTION = b"BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
 SHA1_OF_A = hashlib.sha1(b"a").hexdigest().encode()

@@ -7,6 +7,8 @@ import pytest
 
 from lib.bounds import eventually
 
+pytestmark = pytest.mark.one_thread("the only thread is the first one")
+
 SIGNALS = pytest.mark.parametrize("name, number", [("shutdown-on-sigint", signal.SIGINT),
                                                    ("shutdown-on-sigterm", signal.SIGTERM)])
 

@@ -7,6 +7,8 @@ import pytest
 from lib.bounds import eventually
 from lib.server import parse_info
 
+pytestmark = pytest.mark.one_thread("what is said of threads holds for one")
+
 
 def clients_of_all_threads(connect, threads):
     """Enough clients that every thread has some."""

@@ -7,6 +7,8 @@ from lib.bounds import eventually
 from lib.pubsub import frame as frame_of
 from lib.resp import Error, Push
 
+pytestmark = pytest.mark.one_thread("invalidations do not cross threads")
+
 CLIENTS = 8  # more than threads: some share one
 
 

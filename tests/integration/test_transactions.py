@@ -8,6 +8,8 @@ import pytest
 from lib.bounds import scaled
 from lib.resp import Closed, Connection, Error, encode
 
+pytestmark = pytest.mark.one_thread("WATCH and EXEC of one thread")
+
 ABORTED = b"EXECABORT Transaction discarded because of previous errors."
 
 

@@ -14,6 +14,7 @@ from lib.server import is_redis, server_path
 
 pytestmark = [
     pytest.mark.skipif(is_redis(server_path()), reason="Redis 7.0 has no WAITAOF"),
+    pytest.mark.one_thread("who waits for the log is on the thread that writes"),
 ]
 
 FILES = ("appendonlydir", "dump.rdb")

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from lib.bounds import eventually, scaled
+from lib.bounds import BoundPassed, eventually, scaled
 from lib.replication import Load, everything, replication
 from lib.seeds import generator
 from lib.server import Server, is_redis, server_path
@@ -83,7 +83,7 @@ def differences(nodes):
 def check_equal(nodes, what):
     try:
         eventually(lambda: len({digest(n) for n in nodes}) == 1, "equal content", EQUAL_BOUND_S, 0.05)
-    except AssertionError as trouble:
+    except BoundPassed as trouble:
         facts = [{k: v for k, v in replication(n).items() if k.startswith("active")} for n in nodes]
         raise AssertionError("%s: %s\n%s\n%s" % (what, trouble, differences(nodes), facts)) from None
 

@@ -1,15 +1,31 @@
-"""Bounds on waiting.  They end a hung test; no test passes or fails by speed.
+"""Bounds on waiting. They end a hung test; no test passes or fails by speed.
 
 KEYDB_TEST_TIME_FACTOR multiplies all of them, for loaded machines; programs in build/ (sanitizers
 and other variants) get 5 unless it says otherwise.
+
+A bound that has passed is a BoundPassed. A test that failed of nothing else is run again, alone
+(lib/outcome.py), so nothing but waiting may raise it: never what a server said or lost.
 """
 
 import os
 import resource
+import signal
+import subprocess
+import threading
 import time
 
 _SLOW_VARIANT = "/build/" in os.environ.get("KEYDB_SERVER", "")
 FACTOR = float(os.environ.get("KEYDB_TEST_TIME_FACTOR") or (5 if _SLOW_VARIANT else 1))
+# No test takes a tenth of it.
+TEST_BOUND_S = 900
+
+
+class BoundPassed(Exception):
+    """What was waited for did not come within the bound."""
+
+
+# Those of Python's own: a socket's bound and a program's.
+PASSED = (BoundPassed, TimeoutError, subprocess.TimeoutExpired)
 
 
 def scaled(seconds):
@@ -24,9 +40,28 @@ def eventually(condition, what, bound_s=10.0, pause_s=0.01):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError("not within %g s: %s (last: %r)"
-                                 % (scaled(bound_s), what, value))
+            raise BoundPassed("not within %g s: %s (last: %r)"
+                              % (scaled(bound_s), what, value))
         time.sleep(pause_s)
+
+
+class bounded_test:
+    """Ends a test that hangs where nothing else does. For the main thread."""
+
+    def __enter__(self):
+        self.usable = threading.current_thread() is threading.main_thread()
+        if self.usable:
+            self.before = signal.signal(signal.SIGALRM, self._passed)
+            signal.setitimer(signal.ITIMER_REAL, TEST_BOUND_S)
+
+    def __exit__(self, *_):
+        if self.usable:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self.before)
+
+    @staticmethod
+    def _passed(*_):
+        raise BoundPassed("the test did not end within %d s" % TEST_BOUND_S)
 
 
 def descriptors():

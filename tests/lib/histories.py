@@ -5,7 +5,7 @@ import multiprocessing
 import time
 import traceback
 
-from lib.bounds import scaled
+from lib.bounds import BoundPassed, scaled
 from lib.linearizability import FOREVER, UNKNOWN, Op
 from lib.resp import Closed, Connection, Error, Malformed, Timeout
 from lib.seeds import generator
@@ -57,17 +57,19 @@ def record(address, plans):
         worker.start()
         there.close()
         workers.append((worker, here))
-    history, trouble = [], []
+    history, trouble, late = [], [], False
     for worker, pipe in workers:
         if not pipe.poll(scaled(ROUND_BOUND_S)):
             worker.kill()
-            trouble.append("a client did not come back")
+            late = True
         else:
             part, error = pipe.recv()
             history += part
             trouble += [error] if error else []
         worker.join()
     assert not trouble, "\n".join(trouble)
+    if late:
+        raise BoundPassed("a client did not come back")
     return [(key, Op(c, call, ret, name, args, UNKNOWN if ret == FOREVER else result))
             for key, (c, call, ret, name, args, result) in history]
 

@@ -9,6 +9,7 @@ from lib.bounds import eventually
 from lib.grammar_stream import STREAMS, StreamGrammar
 from lib.grammar_zset import ZSETS, ZsetGrammar
 from lib.resp import Closed, Error
+from lib.server import is_redis
 
 DATABASES = 16
 # No command that stops the client, makes it another one, or touches the configuration.
@@ -28,7 +29,7 @@ SCRIPTS = [
 ]
 
 
-def program(random, length):
+def program(random, length, by_redis=False):
     """Commands over every type, some of them in transactions or scripts, some with short expiries."""
     kinds = [grammar.Grammar(random, grammar.templates(GENERAL), True),
              ZsetGrammar(random, grammar.templates(ZSETS)),
@@ -43,21 +44,25 @@ def program(random, length):
                              random.randrange(1, 400)])
         elif chance < 0.10:
             inner = [random.choice(kinds[:2]).command() for _ in range(random.randrange(1, 5))]
-            commands += [["MULTI"]] + [c for c in inner if usable(c)] + [["EXEC"]]
+            commands += [["MULTI"]] + [c for c in inner if usable(c, by_redis)] + [["EXEC"]]
         elif chance < 0.13:
             keys = ["k%d" % random.randrange(6) for _ in range(3)]
             commands.append(["EVAL", random.choice(SCRIPTS), len(keys)] + keys +
                             [random.randrange(100), random.randrange(1, 500)])
         else:
             command = random.choice(kinds).command()
-            if usable(command):
+            if usable(command, by_redis):
                 commands.append(command)
     return commands
 
 
-def usable(command):
-    """Nothing that waits, and nothing that would leave the two worlds of a test."""
+def usable(command, by_redis=False):
+    """Nothing that waits, and nothing that would leave the two worlds of a test. As a primary Redis
+    7.0.15 does not tell of a string that BITFIELD has made longer and then, for an overflow, not
+    written: ours does."""
     words = [w.upper() for w in command if isinstance(w, bytes)]
+    if by_redis and words[0] == b"BITFIELD" and b"FAIL" in words:
+        return False
     return words[0] not in LEFT_OUT and b"BLOCK" not in words and not words[0].startswith(b"B") \
         or words[0].startswith(b"BIT")
 
@@ -91,7 +96,7 @@ class Load:
             with self.server.connect() as c:
                 c.call("SADD", "wrong", "x")
                 while not self.stopped.is_set():
-                    commands = program(random, 50)
+                    commands = program(random, 50, is_redis(self.server.path))
                     for command in commands:
                         c.send(*command)
                     for _ in commands:

@@ -1,6 +1,7 @@
 """A server process: started on a free port in a directory of its own, stopped by its pid, and
 asked afterwards whether it behaved (problems())."""
 
+import collections
 import contextlib
 import os
 import re
@@ -11,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from lib.bounds import eventually, scaled
+from lib.bounds import BoundPassed, eventually, scaled
 from lib.resp import Closed, Connection, Error, Timeout
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -38,10 +39,19 @@ def is_redis(path):
     return os.path.basename(os.path.realpath(path)).startswith("redis-")
 
 
+# Ports that were drawn last: the system may give one again as long as nobody has bound it.
+_drawn = collections.deque(maxlen=100)
+
+
 def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port where nobody listens, another one than those of the last hundred calls."""
+    while True:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port not in _drawn:
+            _drawn.append(port)
+            return port
 
 
 @contextlib.contextmanager
@@ -97,7 +107,11 @@ def listens(pid, port):
 
 
 class StartFailed(Exception):
-    """The server ended, or never answered, while starting."""
+    """The server ended while starting."""
+
+
+class StartLate(StartFailed, BoundPassed):
+    """It never answered."""
 
 
 class Server:
@@ -200,7 +214,7 @@ class Server:
                 return
             time.sleep(0.01)
         self.kill()
-        raise StartFailed("no PONG within the bound\n%s" % self.output())
+        raise StartLate("no PONG within the bound\n%s" % self.output())
 
     def _is_ours(self, address):
         return not isinstance(address, tuple) or listens(self.process.pid, address[1])

@@ -3,7 +3,7 @@
 import multiprocessing
 import traceback
 
-from lib.bounds import scaled
+from lib.bounds import BoundPassed, scaled
 from lib.resp import Connection
 
 BOUND_S = 60.0
@@ -32,15 +32,17 @@ def run_workers(address, work, count):
         worker.start()
         there.close()
         workers.append((worker, here))
-    results, trouble = [], []
+    results, trouble, late = [], [], False
     for worker, pipe in workers:
         if not pipe.poll(scaled(BOUND_S)):
             worker.kill()
-            trouble.append("a client did not come back")
+            late = True
         else:
             result, error = pipe.recv()
             results.append(result)
             trouble += [error] if error else []
         worker.join()
     assert not trouble, "\n".join(trouble)
+    if late:
+        raise BoundPassed("a client did not come back")
     return results

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,9 +92,9 @@ static void test_a_fault_is_told(void **state)
 static void test_paths_are_synced(void **state)
 {
     (void)state;
-    char directory[] = "/tmp/file-XXXXXX", path[64];
+    char *directory = temporary_template("file"), *path;
     assert_non_null(mkdtemp(directory));
-    snprintf(path, sizeof(path), "%s/f", directory);
+    assert_true(asprintf(&path, "%s/f", directory) > 0);
     assert_int_equal(file_sync(path), ENOENT);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
@@ -104,6 +105,8 @@ static void test_paths_are_synced(void **state)
     unlink(path);
     rmdir(directory);
     assert_int_equal(file_sync_directory(directory), ENOENT);
+    free(path);
+    free(directory);
 }
 
 int main(void)

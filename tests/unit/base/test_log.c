@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "temporary.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char path[] = "/tmp/test_log_XXXXXX";
+static char *path;
 static char content[1 << 20];
 
 static const char *read_log(void)
@@ -51,6 +52,7 @@ static void assert_line(const char *text, const char *pattern)
 static int setup(void **state)
 {
     (void)state;
+    path = temporary_template("test_log");
     int fd = mkstemp(path);
     if (fd < 0) {
         return -1;
@@ -62,7 +64,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    return unlink(path);
+    int status = unlink(path);
+    free(path);
+    return status;
 }
 
 static void test_lines_look_like_redis(void **state)

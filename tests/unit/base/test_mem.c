@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "long.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -219,7 +220,7 @@ static void *grow_and_shrink(void *argument)
     uint64_t seed = (uintptr_t)argument;
     char *blocks[3] = {NULL};
     size_t sizes[3] = {0};
-    for (uint64_t i = 0; i < 300; i++) {
+    for (uint64_t i = 0; i < UNIT_LONG(300); i++) {
         int at = (int)(i % 3);
         size_t size = (4 + (i * 7 + seed * 5) % 40) * MIB;
         if (sizes[at] == 0 || size <= sizes[at]) {
@@ -294,8 +295,10 @@ static void *keep_a_block(void *registered)
         mem_thread_enter();
         mem_thread_enter();
     }
-    void *block = mem_alloc(32 * MIB);
-    memset(block, 1, 32 * MIB);
+    char *block = mem_alloc(32 * MIB);
+    for (size_t at = 0; at < 32 * MIB; at += 4096) {
+        block[at] = 1;
+    }
     if (registered != NULL) {
         mem_thread_leave();
         mem_thread_leave();

@@ -6,6 +6,7 @@
  * them as they are. KEYDB_TEST_COMMANDS says how many requests: 100,000 in `make test`, a million
  * in `make test-long`. */
 #include "commands/caller.h"
+#include "long.h"
 
 #include "base/rand.h"
 #include "engine/acl.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUESTS 100000
+#define REQUESTS UNIT_LONG(100000)
 #define WORDS_MAX 14
 /* Requests between two looks at b:*, and between two new beginnings for a:*. */
 #define LOOK_EVERY 25

@@ -3,6 +3,7 @@
 #include "commands/caller.h"
 
 #include "base/rand.h"
+#include "long.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,13 +101,13 @@ static void test_undisturbed(void **state)
 {
     (void)state;
     int slices = 0;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         assert_false(caller_begin_line(lines[i]));
         slices += run_slices(NULL);
         expect_as_now(lines[i]);
     }
     /* Some are done in their first slice, after none in the hold that began them. */
-    assert_true(slices > 2 * (int)LINES);
+    assert_true(slices > 2 * (int)UNIT_LONG(LINES));
 }
 
 static void change_few(int round)
@@ -128,7 +129,7 @@ static void change_few(int round)
 static void test_changed_meanwhile(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         assert_false(caller_begin_line(lines[i]));
         run_slices(change_few);
         expect_as_now(lines[i]);
@@ -150,7 +151,7 @@ static void change_always(int round)
 static void test_changed_without_end(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         assert_false(caller_begin_line(lines[i]));
         assert_in_range(run_slices(change_always), 2, 8);
         expect_as_now(lines[i]);
@@ -208,7 +209,7 @@ static void test_counted(void **state)
 static void test_given_up(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         assert_false(caller_begin_line(lines[i]));
         if (!caller_continue()) {
             caller_abandon();

@@ -1,5 +1,6 @@
 /* Commands that run in slices: KEYS, SCAN and LCS while the database changes between the slices. */
 #include "commands/caller.h"
+#include "long.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 /* More than a slice can walk over, whatever the machine. */
-#define KEY_COUNT 200000
+#define KEY_COUNT UNIT_LONG(200000)
 /* Keys in the way of others that come and go. */
 #define STAYS(i) ((i) % 3 == 0)
 

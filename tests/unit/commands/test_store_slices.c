@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "engine/propagate.h"
 #include "keyspace/expire.h"
+#include "long.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,12 +190,12 @@ static void test_undisturbed(void **state)
     for (unsigned proto = 2; proto <= 3; proto++) {
         int slices = 0;
         caller_session()->proto = (int)proto;
-        for (size_t i = 0; i < LINES; i++) {
+        for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
             begin(lines[i]);
             slices += run_slices(NULL);
             expect_as_now(lines[i]);
         }
-        assert_true(slices > 4 * (int)LINES);
+        assert_true(slices > 4 * (int)UNIT_LONG(LINES));
     }
     caller_session()->proto = 2;
 }
@@ -221,7 +222,7 @@ static void change_few(int round)
 static void test_changed_meanwhile(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         begin(lines[i]);
         run_slices(change_few);
         if (strstr(lines[i], "store")) {
@@ -250,7 +251,7 @@ static void change_always(int round)
 static void test_changed_without_end(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         if (strstr(lines[i], "store")) {
             begin(lines[i]);
             assert_in_range(run_slices(change_always), 2, 12);
@@ -275,7 +276,7 @@ static void test_changed_before_publishing(void **state)
         "zadd z 5 new",      "del z",       "rename x z",   "set out text", "expire y 0",
         "sunionstore a c b", "lpush out 1", "zadd y 1 one", "sadd a b",
     };
-    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+    for (size_t i = 0; i < UNIT_LONG(sizeof(changes) / sizeof(changes[0])); i++) {
         for (size_t k = 0; k < LINES; k++) {
             if (strncmp(lines[k], "zunionstore", 11) != 0 && strncmp(lines[k], "sunionstore", 11)) {
                 continue;
@@ -317,7 +318,7 @@ static void test_expired_before_publishing(void **state)
 static void test_wrong_type_meanwhile(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         delete_keys(NULL);
         make_keys(NULL);
         begin(lines[i]);
@@ -372,7 +373,7 @@ static void test_told_once(void **state)
 static void test_given_up(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LINES; i++) {
+    for (size_t i = 0; i < UNIT_LONG(LINES); i++) {
         /* After each number of slices from 0 on, in larger and larger steps. */
         for (int slices = 0; slices < 5000; slices += 1 + slices / 2) {
             bool done = false;

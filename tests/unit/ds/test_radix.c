@@ -7,6 +7,7 @@
 
 #include "base/rand.h"
 #include "ds/radix.h"
+#include "long.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -166,7 +167,7 @@ static void run_style(int style)
     uintptr_t stamp = 0;
     radix_init(&r);
     m.count = 0;
-    for (int step = 0; step < 12000; step++) {
+    for (int step = 0; step < UNIT_LONG(12000); step++) {
         struct slice key = random_key(bytes, style);
         bool there = model_has(&m, key);
         bool growing = step % 4000 < 2000;
@@ -255,7 +256,7 @@ static void test_empty_key(void **state)
 static void test_deep(void **state)
 {
     (void)state;
-    static char bytes[100000];
+    static char bytes[UNIT_LONG(100000)];
     struct radix r;
     memset(bytes, 'x', sizeof(bytes));
     radix_init(&r);

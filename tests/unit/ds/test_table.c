@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "ds/table.h"
+#include "long.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -446,7 +447,7 @@ static void test_scan_visits_what_stays_exactly_once(void **state)
         {HASH_EDGES, 200, 1800, 300},
     };
     for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
-        for (uint64_t seed = 1; seed <= 6; seed++) {
+        for (uint64_t seed = 1; seed <= UNIT_LONG(8); seed++) {
             scan_under_change(&plans[i], seed);
         }
     }
@@ -666,7 +667,7 @@ static void test_candidates_miss_nothing(void **state)
 {
     (void)state;
     rng_state = 61;
-    for (int round = 0; round < 200000; round++) {
+    for (int round = 0; round < UNIT_LONG(200000); round++) {
         /* Bytes that are often equal to the hash's or one off, where borrows go wrong. */
         uint64_t hash = next_random(), meta = 0;
         for (int i = 0; i < 7; i++) {

@@ -1,6 +1,8 @@
 /* Helpers of the engine tests: see helpers.h. */
 #include "engine/helpers.h"
 
+#include "temporary.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -92,7 +94,7 @@ const char *helper_read_file(const char *path, struct buf *out)
 
 char *helper_make_directory(void)
 {
-    char *path = strdup("/tmp/keydb-engine-test-XXXXXX");
+    char *path = temporary_template("engine");
     assert_non_null(mkdtemp(path));
     return path;
 }

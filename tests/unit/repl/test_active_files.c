@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "active_real.h"
+#include "temporary.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
@@ -844,7 +845,6 @@ static void test_damaged_rdb_files(void **state)
 
 static int setup(void **state)
 {
-    static char place[] = "/tmp/active-files-XXXXXX";
     int failed = real_setup(state);
     command_register(connection_commands);
     file.door = propagate_register(PROPAGATE_TO_AOF, on_log);
@@ -856,7 +856,10 @@ static int setup(void **state)
     active_own_attach(NULL);
     keyspace_unlock_exclusive();
     active_own_deinit(&own);
-    return failed || !mkdtemp(place) || chdir(place) < 0;
+    char *place = temporary_template("active-files");
+    failed = failed || !mkdtemp(place) || chdir(place) < 0;
+    free(place);
+    return failed;
 }
 
 static int teardown(void **state)

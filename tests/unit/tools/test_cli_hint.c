@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "temporary.h"
 #include "tools/cli/docs.h"
 #include "tools/cli/hint.h"
 #include "tools/cli/history.h"
@@ -312,7 +313,7 @@ static void history_in_memory(void **state)
 static void history_in_a_file(void **state)
 {
     (void)state;
-    char path[] = "/tmp/test_cli_hint.XXXXXX";
+    char *path = temporary_template("cli_hint");
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
@@ -339,6 +340,7 @@ static void history_in_a_file(void **state)
     assert_int_equal(stat(path, &about), 0);
     assert_true(about.st_size < 12 * HISTORY_LINES_MAX);
     assert_int_equal(unlink(path), 0);
+    free(path);
     /* A path that cannot be written is done without. */
     h = history_create("/nonexistent/history");
     history_add(h, "x", 1);

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "value/hash.h"
 #include "value/hash_element.h"
+#include "long.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +197,7 @@ static void change(struct entry **e, struct model *m, uint32_t ids, uint32_t kin
 {
     /* Growing and shrinking by turns, so that the table splits and merges. */
     unsigned sets_of_ten = 3 + (unsigned)below(6);
-    for (unsigned i = 0; i < steps; i++) {
+    for (unsigned i = 0; i < UNIT_LONG(steps); i++) {
         uint32_t id = (uint32_t)below(ids);
         if (below(10) < sets_of_ten) {
             uint32_t kind = below(2) ? 100 + (uint32_t)below(64) : (uint32_t)below(kinds);

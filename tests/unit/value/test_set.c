@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "value/set.h"
+#include "long.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -164,7 +165,7 @@ static void random_rounds(uint64_t seed, int first, int universe, int steps)
     rng_state = seed;
     set_member_init(&m, name_of(first));
     struct entry *e = set_create(SLICE("key"), below(2) ? &m : NULL, 1 + below(3), ENTRY_NO_EXPIRY);
-    for (int step = 0; step < steps; step++) {
+    for (int step = 0; step < UNIT_LONG(steps); step++) {
         int i = first + (int)below((uint64_t)universe);
         set_member_init(&m, name_of(i));
         if (below(step % 100 < 60 ? 4 : 2) != 0) {

@@ -10,6 +10,7 @@
 #include "base/rand.h"
 #include "ds/radix.h"
 #include "value/stream.h"
+#include "long.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -236,7 +237,7 @@ static void run(const char *bytes, const char *entries)
     struct entry *e = stream_create(KEY);
     assert_int_equal(entry_type(e), VALUE_STREAM);
     check_all(e, &m);
-    for (int step = 0; step < 6000; step++) {
+    for (int step = 0; step < UNIT_LONG(6000); step++) {
         bool growing = step % 2000 < 1200;
         uint64_t kind = rand_below(20);
         if (kind < (growing ? 16 : 6)) {

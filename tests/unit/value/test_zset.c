@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "value/zset.h"
+#include "long.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -208,7 +209,7 @@ static void random_steps(int steps, int members)
     struct model m = {0};
     char text[200];
     struct entry *e = zset_create(KEY, 1);
-    for (int s = 0; s < steps; s++) {
+    for (int s = 0; s < UNIT_LONG(steps); s++) {
         int i = (int)rand_below((uint64_t)members);
         uint64_t choice = rand_below(20);
         if (choice < 13) {

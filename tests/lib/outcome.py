@@ -1,0 +1,58 @@
+"""How a run of the tests ended, for tests/run_pytest.py: which failed, and which of those only because
+a bound passed (lib/bounds.py). A plugin of pytest; conftest.py registers it.
+
+KEYDB_TEST_OUTCOME names the file: {test: {"late": bool, "text": str}}.
+"""
+
+import json
+import os
+
+import pytest
+
+from lib.bounds import PASSED, bounded_test
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call():
+    with bounded_test():
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if call.excinfo is not None:
+        report.late = call.excinfo.errisinstance(PASSED)
+
+
+class Outcome:
+    """Where the results of all processes come together."""
+
+    def __init__(self, path):
+        self.path = path
+        self.failed = {}
+
+    def _add(self, report):
+        # A process that died has no such mark: it is a fault.
+        late = getattr(report, "late", False)
+        known = self.failed.setdefault(report.nodeid, {"late": True, "text": ""})
+        known["late"] = known["late"] and late
+        known["text"] += report.longreprtext + "\n"
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self._add(report)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self._add(report)
+
+    def pytest_sessionfinish(self):
+        with open(self.path, "w", encoding="utf-8") as file:
+            json.dump(self.failed, file)
+
+
+def pytest_configure(config):
+    path = os.environ.get("KEYDB_TEST_OUTCOME")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Outcome(path))
