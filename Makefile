@@ -366,7 +366,7 @@ run:
 	@if [ -f keydb.conf ]; then set -- keydb.conf; fi; exec src/keydb-server "$$@" $(ARGS)
 
 # But -n only says that it would run.
-in_guard := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),@echo,+@) MAKE='$(MAKE)' $(PYTHON) tests/guard.py sh tests/run
+in_guard := $(if $(findstring n,$(firstword $(filter-out --%,-$(MAKEFLAGS)))),@echo,+@) MAKE='$(MAKE)' $(PYTHON) tests/guard.py sh tests/run
 test:
 	@sh deps/install.sh build test
 	$(in_guard) test
