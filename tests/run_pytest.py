@@ -6,7 +6,8 @@ twice. One that passes both times is *shaky*: it is shown with its first failure
 do (they are counted in KEYDB_TEST_SHAKY, a file that the rounds of one gate share). Whatever else fails is never run
 again.
 
-KEYDB_SERVER: the program under test. PYTEST_JOBS: how many tests run at a time.
+KEYDB_SERVER: the program under test. PYTEST_JOBS: how many tests run at a time. KEYDB_TEST_FOLDERS: other tests than
+ours, for integration/test_run_again.py.
 """
 
 import json
@@ -16,7 +17,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FOLDERS = ["tests/integration", "tests/differential", "tests/histories"]
+FOLDERS = (os.environ.get("KEYDB_TEST_FOLDERS") or "tests/integration tests/differential tests/histories").split()
 TOO_MANY_SHAKY = 3
 TRIES = 2
 TESTS_FAILED = 1  # pytest's exit status
@@ -94,7 +95,8 @@ def main(arguments):
     jobs = os.environ.get("PYTEST_JOBS") or str(cores + 1 if sanitized else 2 * cores + 1)
     spread = ["-n", jobs, "--dist", "load", "--durations=25", "--durations-min=0.5"]
     status, failed = pytest(spread + arguments + FOLDERS)
-    if status != TESTS_FAILED or not all(about["late"] for about in failed.values()):
+    # Nothing failed, and yet the status says so: then it was pytest itself.
+    if status != TESTS_FAILED or not failed or not all(about["late"] for about in failed.values()):
         return status
     # Options of ours only: what chose the tests has done so.
     return run_again(failed, [a for a in arguments if a in ("--slow", "--previews")])

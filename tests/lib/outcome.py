@@ -1,7 +1,8 @@
 """How a run of the tests ended, for tests/run_pytest.py: which failed, and which of those only because
 a bound passed (lib/bounds.py). A plugin of pytest; conftest.py registers it.
 
-KEYDB_TEST_OUTCOME names the file: {test: {"late": bool, "text": str}}.
+KEYDB_TEST_OUTCOME names the file: {test: {"late": bool, "text": str}}; a test is named as pytest's command line
+takes it from where this run began.
 """
 
 import json
@@ -28,14 +29,16 @@ def pytest_runtest_makereport(item, call):
 class Outcome:
     """Where the results of all processes come together."""
 
-    def __init__(self, path):
+    def __init__(self, path, config):
         self.path = path
+        self.root = os.path.relpath(config.rootpath, config.invocation_params.dir)
         self.failed = {}
 
     def _add(self, report):
         # A process that died has no such mark: it is a fault.
         late = getattr(report, "late", False)
-        known = self.failed.setdefault(report.nodeid, {"late": True, "text": ""})
+        test = "%s/%s" % (self.root, report.nodeid)  # no path is made of it: parameters may look like one
+        known = self.failed.setdefault(test, {"late": True, "text": ""})
         known["late"] = known["late"] and late
         known["text"] += report.longreprtext + "\n"
 
@@ -55,4 +58,4 @@ class Outcome:
 def pytest_configure(config):
     path = os.environ.get("KEYDB_TEST_OUTCOME")
     if path and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Outcome(path))
+        config.pluginmanager.register(Outcome(path, config))

@@ -22,7 +22,7 @@ import socket
 import termios
 import time
 
-from lib.bounds import FACTOR, BoundPassed, scaled
+from lib.bounds import FACTOR, SILENCE_FACTOR, BoundPassed, scaled
 
 CRLF = b"\r\n"
 MAX_LINE_BYTES = 1 << 20
@@ -458,7 +458,7 @@ class Connection:
     def nothing_comes(self, quiet_s=0.1):
         """Whether the server stays silent for a while."""
         try:
-            self.read_frame(timeout_s=quiet_s / FACTOR)  # no bound: it passes where all is well
+            self.read_frame(timeout_s=quiet_s * SILENCE_FACTOR / FACTOR)
         except Timeout:
             return True
         return False

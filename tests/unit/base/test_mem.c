@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "long.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -220,7 +219,7 @@ static void *grow_and_shrink(void *argument)
     uint64_t seed = (uintptr_t)argument;
     char *blocks[3] = {NULL};
     size_t sizes[3] = {0};
-    for (uint64_t i = 0; i < UNIT_LONG(300); i++) {
+    for (uint64_t i = 0; i < 300; i++) {
         int at = (int)(i % 3);
         size_t size = (4 + (i * 7 + seed * 5) % 40) * MIB;
         if (sizes[at] == 0 || size <= sizes[at]) {
