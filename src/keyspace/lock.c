@@ -7,6 +7,9 @@
 #include "keyspace/waiting.h"
 
 #include <assert.h>
+#ifdef KEYDB_BREAK_LOCK
+#include "keyspace/lock_broken.h"
+#endif
 
 /* All zero is a free lock; rank and name are for debug builds. */
 struct brlock keyspace_lock = {.rank = LOCK_RANK_KEYSPACE, .name = "keyspace"};
@@ -40,18 +43,6 @@ const _Atomic bool *keyspace_busy_flag(void)
     return &busy;
 }
 
-#ifdef KEYDB_BREAK_LOCK
-/* A server for the test of the tests (make broken-lock): one in so many exclusive holds of a
- * thread excludes nobody. */
-#define BROKEN_HOLDS 16
-static _Thread_local unsigned hold_number;
-
-static bool is_broken(void)
-{
-    return hold_number % BROKEN_HOLDS == 0;
-}
-#endif
-
 void keyspace_lock_shared(void)
 {
     brlock_acquire_shared(&keyspace_lock, thread_slot());
@@ -78,8 +69,7 @@ void keyspace_lock_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
 {
     holds = HOLDS_EXCLUSIVE;
 #ifdef KEYDB_BREAK_LOCK
-    hold_number++;
-    if (is_broken()) {
+    if (begin_hold()) {
         return;
     }
 #endif
@@ -92,8 +82,7 @@ bool keyspace_try_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
         return false;
     }
 #ifdef KEYDB_BREAK_LOCK
-    hold_number++;
-    if (is_broken()) {
+    if (begin_hold()) {
         holds = HOLDS_EXCLUSIVE;
         return true;
     }

@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import rows_commands  # noqa: E402
 import rows_instructions  # noqa: E402
 import rows_load  # noqa: E402
 import rows_persist  # noqa: E402
@@ -34,7 +35,9 @@ ROWS = {
     17: rows_persist.row_17, 18: rows_persist.row_18, 19: rows_persist.row_19,
     20: rows_replica.row_20,
     5: rows_instructions.row_5,
+    21: rows_commands.row_21, 22: rows_commands.row_22,
 }
+EVERY_COMMAND = [21, 22]
 SHARING = (1, 2, 3, 4, 9, 14)
 
 
@@ -62,6 +65,7 @@ class Bench:
         self.small_collections = 31250 if quick else 125000
         self.large_collections = 50 if quick else 500
         self.instruction_runs = (4000, 16000) if quick else (10000, 60000)
+        self.command = options.every_command  # a part of the names of row 21's commands, or None
         self.running = []
         self._pair = None
 
@@ -111,8 +115,10 @@ def parse_rows(text):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--only", type=parse_rows, default=sorted(ROWS), metavar="ROW,ROW",
+    parser.add_argument("--only", type=parse_rows, default=sorted(set(ROWS) - set(EVERY_COMMAND)), metavar="ROW,ROW",
                         help="only these rows of the table in DESIGN.md")
+    parser.add_argument("--every-command", nargs="?", const="", metavar="PART",
+                        help="only rows 21 and 22; of the commands those that have PART in their name")
     parser.add_argument("--quick", action="store_true", help="short windows, a tenth of the keys")
     parser.add_argument("--json", metavar="FILE", help="write all figures there as well")
     parser.add_argument("--pairs", type=int, help="pairs of windows (5; quick: 3)")
@@ -160,6 +166,8 @@ def run_rows(bench, wanted):
 
 def main():
     options = parse_options()
+    if options.every_command is not None:
+        options.only = EVERY_COMMAND if not options.every_command else [21]
     check_setting(options)
     bench = Bench(options)
     bench.failed = []
