@@ -1,10 +1,8 @@
 /* HyperLogLog: strings in the format of ds/hll.h.
  *
- * PFCOUNT is a read here, and runs beside other reads. Redis writes the cardinality that it has
- * computed into the value, which makes the next PFCOUNT cheap but is a change: it would have to
- * run alone, and be replicated. Counting afresh takes some microseconds that block nobody; a
- * cached cardinality that came with the value (SET, RESTORE, a replica's stream) is used while it
- * is valid, and every change here makes it invalid, so that Redis reads our values rightly. */
+ * PFCOUNT keeps the cardinality that it has computed in the value, as Redis does, which makes the
+ * next one cheap, and is a change of the value that logs and replicas are told (as PFCOUNT). The
+ * computing is done in shared mode, beside other reads; only keeping it needs a hold of its own. */
 #include "commands/commands.h"
 #include "commands/reads_priv.h"
 #include "commands/string_bytes.h"
@@ -12,6 +10,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "ds/hll.h"
+#include "engine/identity.h"
 #include "engine/propagate.h"
 #include "value/string.h"
 
@@ -145,15 +144,25 @@ WRITE_COMMAND(pfadd_command)
 
 /* ---- PFCOUNT ---- */
 
-/* Redis keeps what it has counted in the value, and tells its logs and replicas PFCOUNT for that:
- * there the value is to be the same. (For clients a count is a read.) */
-static void keep_count(struct call *c, size_t len, uint64_t cardinality) NO_THREAD_SAFETY_ANALYSIS
+/* What the thread has counted last, in shared mode, and of which bytes: it is kept if they are
+ * still the same under the exclusive hold that follows. State: thread-owned. */
+static _Thread_local struct {
+    uint64_t cardinality;
+    size_t len; /* 0: nothing */
+    char bytes[HLL_DENSE_BYTES];
+} counted;
+
+/* Whether a count is to be kept. Not at a replica, whose values are its primary's (that tells it to
+ * count as well), nor among peers, where a count orders nothing. */
+static bool may_keep(const struct call *c)
+{
+    return !propagate_peers && (c->session->internal || !identity_is_replica());
+}
+
+/* Keeps a count in the value. */
+static void keep_count(struct call *c, size_t len, uint64_t cardinality) REQUIRES(keyspace_lock)
 {
     struct keyref ref;
-    if (!c->session->internal || c->held != ACCESS_EXCLUSIVE || propagate_peers) {
-        return;
-    }
-    keyspace_assert_exclusive();
     call_open(c, 0, &ref);
     uint8_t *bytes = string_bytes_open(c, &ref, len);
     if (bytes) {
@@ -166,7 +175,28 @@ static void keep_count(struct call *c, size_t len, uint64_t cardinality) NO_THRE
     }
 }
 
-static void count_one(struct call *c) REQUIRES_SHARED(keyspace_lock)
+/* Counts a value that has no valid count. In shared mode what is counted is noted, and the call
+ * wants to come back and keep it. False when the value is corrupt. */
+static bool count_afresh(struct call *c, struct slice value, uint64_t *cardinality)
+    REQUIRES_SHARED(keyspace_lock)
+{
+    bool noted = counted.len == value.len && memcmp(counted.bytes, value.ptr, value.len) == 0;
+    if (noted) {
+        *cardinality = counted.cardinality;
+    } else if (!hll_estimate(value, cardinality)) {
+        return false;
+    }
+    counted.len = 0;
+    if (c->held == ACCESS_SHARED && may_keep(c) && value.len <= sizeof(counted.bytes)) {
+        memcpy(counted.bytes, value.ptr, value.len);
+        counted.len = value.len;
+        counted.cardinality = *cardinality;
+        call_need_exclusive(c);
+    }
+    return true;
+}
+
+static void count_one(struct call *c) REQUIRES_SHARED(keyspace_lock) NO_THREAD_SAFETY_ANALYSIS
 {
     char scratch[STRING_VIEW_BYTES];
     struct slice value;
@@ -176,11 +206,14 @@ static void count_one(struct call *c) REQUIRES_SHARED(keyspace_lock)
         return;
     }
     if (e && !hll_cached(value, &cardinality)) {
-        if (!hll_estimate(value, &cardinality)) {
+        if (!count_afresh(c, value, &cardinality)) {
             reply_corrupt(c);
             return;
         }
-        keep_count(c, value.len, cardinality);
+        if (c->held == ACCESS_EXCLUSIVE && may_keep(c)) {
+            keyspace_assert_exclusive();
+            keep_count(c, value.len, cardinality);
+        }
     }
     reply_i64(c->reply, (int64_t)cardinality);
 }
