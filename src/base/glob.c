@@ -159,9 +159,15 @@ bool glob_match(struct slice pattern, struct slice text, bool nocase)
         return pattern.len == text.len; /* as in Redis, no star matches an empty text */
     }
     const char *pattern_end = pattern.ptr + pattern.len;
-    const char *t = text.ptr, *text_end = text.ptr + text.len;
-    struct glob_segment segment = glob_read_segment(pattern.ptr, pattern_end);
-    if (segment.elements > text.len || !glob_segment_at(&segment, t, nocase)) {
+    const char *p = pattern.ptr, *t = text.ptr, *text_end = text.ptr + text.len;
+    /* Most texts differ from most patterns in their first bytes. */
+    for (; !nocase && p < pattern_end && !glob_is_special(*p); p++, t++) {
+        if (t == text_end || *p != *t) {
+            return false;
+        }
+    }
+    struct glob_segment segment = glob_read_segment(p, pattern_end);
+    if (segment.elements > (size_t)(text_end - t) || !glob_segment_at(&segment, t, nocase)) {
         return false;
     }
     t += segment.elements;
@@ -169,7 +175,7 @@ bool glob_match(struct slice pattern, struct slice text, bool nocase)
         return t == text_end;
     }
     for (;;) {
-        const char *p = segment.end;
+        p = segment.end;
         while (p < pattern_end && *p == '*') {
             p++;
         }

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "engine/propagate.h"
 #include "keyspace/access.h"
+#include "keyspace/reclaim.h"
 
 /* Without memory for the whole result there is none. */
 static void reply_lost(struct call *c)
@@ -131,7 +132,7 @@ static void store(struct call *c, struct sets_sink *sink, const char *event) REQ
         sink->into = NULL;
         call_changed(c, &ref, EVENT_SET, event);
     } else if (ref.entry) {
-        db_delete(&ref, true);
+        db_delete(&ref, reclaim_is_long(ref.entry));
         call_changed(c, &ref, EVENT_GENERIC, "del");
     }
     propagate_stored(c, 0);

@@ -102,7 +102,7 @@ static inline bool sink_add(struct sets_sink *sink, struct set_member *m)
         if (!copy_fits(sink, m)) {
             return true;
         }
-        set_add(sink->into, m);
+        set_add_new(sink->into, m);
     }
     return sink_pass(sink, m);
 }
@@ -175,6 +175,19 @@ static bool intersect(struct sets_operation *o)
     return true;
 }
 
+/* Adds to the set that grows; false when it was there. */
+static inline bool collect(struct sets_operation *o, struct entry *seen, struct set_member *m)
+{
+    uint64_t hash = set_member_hash(m), mark = UINT64_C(1) << (hash & 63);
+    uint64_t *word = &o->seen_bits[(hash >> 6) % SETS_SEEN_WORDS];
+    if (*word & mark) {
+        return set_add(seen, m);
+    }
+    *word |= mark;
+    set_add_new(seen, m);
+    return true;
+}
+
 /* Into a set, or of many sets: each member is new if the set that grows says so. */
 static bool unite_collecting(struct sets_operation *o)
 {
@@ -182,7 +195,7 @@ static bool unite_collecting(struct sets_operation *o)
     for (; o->at < o->count; o->at++) {
         struct set_member m;
         while (walk_next(o, o->sets[o->at], &m)) {
-            if (!copy_fits(&o->sink, &m) || (set_add(seen, &m) && sink_pass(&o->sink, &m))) {
+            if (!copy_fits(&o->sink, &m) || (collect(o, seen, &m) && sink_pass(&o->sink, &m))) {
                 return true;
             }
             if (is_late(o)) {

@@ -23,6 +23,10 @@ struct sets_sink {
 /* Sets that need no allocation for their list. */
 #define SETS_INLINE 16
 
+/* A bit for each hash of so many times 64: what is not marked is new. Enough for a packed set,
+ * whose members are dear to look for. */
+#define SETS_SEEN_WORDS 16
+
 struct sets_operation {
     enum sets_operation_kind kind;
     struct entry **sets; /* in the order of the request, NULL for missing keys; then as it needs
@@ -31,13 +35,14 @@ struct sets_operation {
     struct sets_sink sink;
     /* Below: its own. */
     bool begun;
-    bool filtering;       /* DIFF: gathering what the others have of the first */
-    bool walking;         /* `walk` is in a set */
-    int at;               /* that set's number */
-    struct entry *own;    /* a set of its own, that lasts as long as it */
-    unsigned until_look;  /* members until the next look at the clock */
-    uint64_t begin_ticks; /* of this run */
-    uint64_t budget_ns;   /* and how long it may take; 0: any time */
+    bool filtering;                      /* DIFF: gathering what the others have of the first */
+    bool walking;                        /* `walk` is in a set */
+    int at;                              /* that set's number */
+    struct entry *own;                   /* a set of its own, that lasts as long as it */
+    unsigned until_look;                 /* members until the next look at the clock */
+    uint64_t begin_ticks;                /* of this run */
+    uint64_t budget_ns;                  /* and how long it may take; 0: any time */
+    uint64_t seen_bits[SETS_SEEN_WORDS]; /* UNION: of the members that it has */
     struct set_walk walk;
     struct entry *room[SETS_INLINE];
 };

@@ -85,7 +85,7 @@ void zsets_store(struct call *c, int k, struct zset_draft *d, const char *event)
         }
         db_put_lazily(&ref, e);
         call_changed(c, &ref, EVENT_ZSET, event);
-    } else if (db_delete(&ref, true)) {
+    } else if (db_delete(&ref, ref.entry && reclaim_is_long(ref.entry))) {
         call_changed(c, &ref, EVENT_GENERIC, "del");
     }
     propagate_stored(c, k);

@@ -334,7 +334,7 @@ void db_put(struct keyref *ref, struct entry *entry_take)
 
 void db_put_lazily(struct keyref *ref, struct entry *entry_take)
 {
-    put(ref, entry_take, true);
+    put(ref, entry_take, ref->entry && reclaim_is_long(ref->entry));
 }
 
 bool db_add_loaded(struct db *db, uint64_t hash, struct entry *entry_take)

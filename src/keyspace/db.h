@@ -81,7 +81,7 @@ void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t n
  * ref->entry. Fires
  * "new" (class n) for a new key, and no other event: the command does. */
 void db_put(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock);
-/* The same; a big value that was there goes to the background thread in any case. */
+/* The same; a value that is long to free (reclaim.h) goes to the background thread in any case. */
 void db_put_lazily(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock);
 /* After a verb of value/ may have moved the entry or changed its expiry: stores the pointer in the
  * slot. */

@@ -15,6 +15,8 @@
 
 /* Freeing an entry with more allocations than this is worth another thread. */
 #define LAZY_EFFORT 64
+/* And with more than this, some 50 microseconds, is long. */
+#define LONG_EFFORT 1024
 /* Elements that are looked at to estimate what an entry's going will free. */
 #define ESTIMATE_SAMPLES 5
 
@@ -261,6 +263,11 @@ void reclaim_entry(struct entry *entry_take, bool lazily)
         mine.more = mem_realloc(mine.more, mine.more_capacity * sizeof(*mine.more));
     }
     mine.more[mine.more_count++] = entry_take;
+}
+
+bool reclaim_is_long(const struct entry *entry)
+{
+    return entry_free_effort(entry) > LONG_EFFORT;
 }
 
 void reclaim_table(struct table *table_take, bool lazily)

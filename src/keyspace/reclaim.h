@@ -15,6 +15,9 @@ void reclaim_teardown(void);
 /* Frees `entry_take` after the lock: by this thread, or in the background when `lazily` and freeing
  * is much work. */
 void reclaim_entry(struct entry *entry_take, bool lazily);
+/* True when freeing it would keep the thread's other clients waiting: less is freed sooner than the
+ * background thread is woken. */
+bool reclaim_is_long(const struct entry *entry);
 /* The same with a whole table of entries (moved out of its owner). */
 void reclaim_table(struct table *table_take, bool lazily);
 /* Has `release` called with `state_take`, which it frees: by the background thread while there is

@@ -219,20 +219,26 @@ static inline unsigned char *find_packed(const unsigned char *lp, struct set_mem
     return listpack_find(lp, listpack_first(lp), set_member_bytes(m), 0);
 }
 
-static bool add_to_listpack(struct entry *e, struct set_member *m)
+/* The member is not there. */
+static void append_to_listpack(struct entry *e, struct set_member *m)
 {
     unsigned char *lp = entry_pointer(e);
     struct slice bytes = set_member_bytes(m);
-    if (find_packed(lp, m)) {
-        return false;
-    }
     if (listpack_count(lp) < max_listpack_entries() && bytes.len <= max_listpack_value() &&
         listpack_bytes(lp) + bytes.len <= LISTPACK_BYTES_CAP) {
         entry_set_pointer(e, listpack_append(lp, bytes));
-        return true;
+        return;
     }
     convert_to_table(e);
     insert_element(entry_pointer(e), m);
+}
+
+static bool add_to_listpack(struct entry *e, struct set_member *m)
+{
+    if (find_packed(entry_pointer(e), m)) {
+        return false;
+    }
+    append_to_listpack(e, m);
     return true;
 }
 
@@ -267,6 +273,21 @@ bool set_add(struct entry *e, struct set_member *m)
         return add_to_table(e, m);
     }
     return encoding == ENCODING_LISTPACK ? add_to_listpack(e, m) : add_to_intset(e, m);
+}
+
+void set_add_new(struct entry *e, struct set_member *m)
+{
+    enum encoding encoding = entry_encoding(e);
+    assert(entry_type(e) == VALUE_SET);
+    if (likely(encoding == ENCODING_TABLE)) {
+        insert_element(entry_pointer(e), m);
+    } else if (encoding == ENCODING_LISTPACK) {
+        append_to_listpack(e, m);
+    } else {
+        bool added = add_to_intset(e, m);
+        assert(added);
+        (void)added;
+    }
 }
 
 bool set_remove(struct entry *e, struct set_member *m)

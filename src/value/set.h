@@ -70,6 +70,8 @@ struct entry *set_create(struct slice key, struct set_member *first, uint64_t ex
 void set_expect(struct entry *e, uint64_t more);
 /* Adds; false when it was there. */
 bool set_add(struct entry *e, struct set_member *m);
+/* Adds one that is known not to be there, without a look. */
+void set_add_new(struct entry *e, struct set_member *m);
 /* Removes, with its deadline (member_ttl.h); false when it was not there. The set may be empty
  * afterwards. */
 bool set_remove(struct entry *e, struct set_member *m);
