@@ -317,11 +317,11 @@ uint32_t transaction_told_flags(const struct call *c)
         return c->cmd->row->flags_of(c);
     }
     const struct transaction *t = queue_of(c->session);
-    uint32_t flags = transaction_flags(c);
+    uint32_t flags = c->cmd->flags;
     for (int i = 0; i < t->count; i++) {
         const struct queued *q = &t->items[i];
         struct call n = {.cmd = q->cmd, .argc = q->request.argc, .argv = q->request.argv};
-        flags |= q->cmd->row->flags_of ? flags_in_queue(q->cmd->row->flags_of(&n)) : 0;
+        flags |= flags_in_queue(q->cmd->row->flags_of ? q->cmd->row->flags_of(&n) : q->cmd->flags);
     }
     return flags;
 }
