@@ -155,6 +155,21 @@ static void server_end_now(struct call *c, unsigned flags)
     }
 }
 
+/* Nothing is held. */
+static void server_shutdown_beside_script(struct call *c, unsigned flags)
+{
+    unsigned soft;
+    const char *busy = gate_busy_refusal();
+    bool is_asked = shutdown_wait_left_ms() >= 0 || shutdown_is_soft(&soft);
+    if (flags & SHUTDOWN_NOSAVE && busy_end_for_shutdown()) {
+        shutdown_request(flags);
+    } else if (flags & SHUTDOWN_WORD_ABORT && !is_asked) {
+        reply_error(c->reply, "ERR No shutdown in progress.");
+    } else {
+        reply_error(c->reply, busy ? busy : "ERR The script has just ended: ask again");
+    }
+}
+
 /* The client that asks gets no reply: its connection ends with the server. While replicas take what
  * they lack it waits; run again it hears that the end was called off. Beside a script that takes
  * long it runs without stopping the world; then only NOSAVE ends the server, and the script with
@@ -167,12 +182,7 @@ WORLD_COMMAND(server_shutdown)
     } else if (!server_shutdown_parse(c, &flags)) {
         reply_syntax_error(c->reply);
     } else if (c->held == ACCESS_NONE) {
-        const char *busy = gate_busy_refusal();
-        if (flags & SHUTDOWN_NOSAVE && busy_end_for_shutdown()) {
-            shutdown_request(flags);
-        } else {
-            reply_error(c->reply, busy ? busy : "ERR The script has just ended: ask again");
-        }
+        server_shutdown_beside_script(c, flags);
     } else if (flags & SHUTDOWN_WORD_SOFT) {
         shutdown_request_soft(flags & ~SHUTDOWN_WORD_SOFT);
         reply_ok(c->reply);

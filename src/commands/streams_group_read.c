@@ -42,7 +42,7 @@ static bool parse_options(struct call *c, struct group_read *r)
         int more = c->argc - 1 - i;
         if (more >= 1 && call_arg_is(c, i, "block")) {
             r->blocks = true;
-            if (!call_arg_timeout_ms(c, ++i, &r->timeout_ms)) {
+            if (!streams_arg_block(c, ++i, &r->timeout_ms)) {
                 return false;
             }
         } else if (more >= 1 && call_arg_is(c, i, "count")) {

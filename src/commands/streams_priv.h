@@ -7,6 +7,9 @@
 
 /* Argument `i` as an ID ("ms-seq", or "ms" with `missing_seq`); false with the error replied. */
 bool streams_arg_id(struct call *c, int i, uint64_t missing_seq, struct stream_id *id) MUST_CHECK;
+/* Argument `i` as the timeout of BLOCK; false with the error replied. Scripts may not ask for it:
+ * unlike other commands that wait, which only never do in them, these are refused, as in Redis. */
+bool streams_arg_block(struct call *c, int i, int64_t *timeout_ms) MUST_CHECK;
 /* Replies that an ID is none. */
 void streams_reply_bad_id(struct call *c);
 /* An argument as a bound of a range: "-", "+", an ID, or "(" before an ID, which is not in the

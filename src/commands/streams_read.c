@@ -125,13 +125,23 @@ static bool parse_streams(struct call *c, int first, struct read_options *o)
     return true;
 }
 
+bool streams_arg_block(struct call *c, int i, int64_t *timeout_ms)
+{
+    if (c->session->script) {
+        reply_errorf(c->reply, "ERR %.*s command is not allowed with BLOCK option from scripts",
+                     (int)c->argv[0].len, c->argv[0].ptr);
+        return false;
+    }
+    return call_arg_timeout_ms(c, i, timeout_ms);
+}
+
 static bool parse_read_options(struct call *c, struct read_options *o)
 {
     *o = (struct read_options){.timeout_ms = -1};
     for (int i = 1; i < c->argc; i++) {
         bool more = i + 1 < c->argc;
         if (more && call_arg_is(c, i, "block")) {
-            if (!call_arg_timeout_ms(c, ++i, &o->timeout_ms)) {
+            if (!streams_arg_block(c, ++i, &o->timeout_ms)) {
                 return false;
             }
         } else if (more && call_arg_is(c, i, "count")) {

@@ -33,7 +33,6 @@ PLAIN_COMMAND(transactions_watch)
         reply_error(c->reply, "ERR WATCH inside MULTI is not allowed");
         return;
     }
-    keyspace_assert_exclusive();
     transaction_watch(c);
     reply_ok(c->reply);
 }

@@ -2,6 +2,7 @@
 #include "engine/busy.h"
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "engine/gate.h"
@@ -18,8 +19,18 @@ static struct {
     void (*serve)(void);
 } settings;
 
+/* Who sleeps until the script's thread has run something for it, or will not. */
+struct visit {
+    void (*run)(void *argument);
+    void *argument;
+    struct visit *next;
+    _Atomic uint32_t fate; /* enum visit_fate; its last touch by the script's thread */
+};
+enum visit_fate { VISIT_WAITS, VISIT_RAN, VISIT_REFUSED };
+
 static struct {
     struct lock lock;
+    struct visit *visits; /* none when none runs */
     const struct call *c; /* NULL: none runs */
     struct slice name;
     enum busy_kind kind;
@@ -53,12 +64,37 @@ void busy_begin(enum busy_kind kind, struct slice name, const struct call *c)
     lock_release(&running.lock);
 }
 
+/* Takes the visits out. */
+static struct visit *take_visits(void)
+{
+    struct visit *list = running.visits;
+    running.visits = NULL;
+    return list;
+}
+
+/* Ends visits, each of them run or none. */
+static void settle_visits(struct visit *list, enum visit_fate fate)
+{
+    while (list) {
+        struct visit *v = list;
+        list = v->next;
+        if (fate == VISIT_RAN) {
+            v->run(v->argument);
+        }
+        /* The waiter's stack may be gone right behind the store: only the address is used then. */
+        atomic_store_explicit(&v->fate, fate, memory_order_release);
+        futex_wake(&v->fate, 1);
+    }
+}
+
 void busy_end(void)
 {
     lock_acquire(&running.lock);
     assert(running.c);
     running.c = NULL;
+    struct visit *left = take_visits();
     lock_release(&running.lock);
+    settle_visits(left, VISIT_REFUSED);
     if (atomic_load(&running.at_end)) {
         return; /* what it has half done is shown to nobody */
     }
@@ -99,6 +135,10 @@ void busy_poll(void)
         gate_set(gate_of(running.kind), true);
         keyspace_set_busy(true);
     }
+    lock_acquire(&running.lock);
+    struct visit *visits = take_visits();
+    lock_release(&running.lock);
+    settle_visits(visits, VISIT_RAN);
     if (settings.serve) {
         settings.serve();
     }
@@ -157,6 +197,45 @@ bool busy_end_for_shutdown(void)
     }
     lock_release(&running.lock);
     return ends;
+}
+
+/* True when the script's thread has run it; false when no script takes long any more. */
+static bool visit(void (*run)(void *argument), void *argument)
+{
+    struct visit v = {.run = run, .argument = argument, .fate = VISIT_WAITS};
+    lock_acquire(&running.lock);
+    bool waits = running.c && keyspace_is_busy();
+    if (waits) {
+        v.next = running.visits;
+        running.visits = &v;
+    }
+    lock_release(&running.lock);
+    if (!waits) {
+        return false;
+    }
+    uint32_t fate;
+    while ((fate = atomic_load_explicit(&v.fate, memory_order_acquire)) == VISIT_WAITS) {
+        futex_wait(&v.fate, VISIT_WAITS, 0);
+    }
+    return fate == VISIT_RAN;
+}
+
+void busy_run_within(void (*run)(void *argument), void *argument) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (keyspace_is_exclusive()) { /* the thread's own script runs */
+        run(argument);
+        return;
+    }
+    while (!busy_is_at_end()) {
+        if (keyspace_try_exclusive()) {
+            run(argument);
+            keyspace_unlock_exclusive();
+            return;
+        }
+        if (visit(run, argument)) {
+            return;
+        }
+    }
 }
 
 /* The arguments are the running call's: they are copied while it cannot end. */

@@ -97,7 +97,9 @@ static const char *refusal_of(const struct call *c, uint32_t flags, uint32_t shu
         return NULL;
     }
     if (unlikely(shut & (GATE_SCRIPT | GATE_FUNCTION)) && !(c->cmd->flags & CMD_ALLOW_BUSY)) {
-        return gate_busy_refusal();
+        /* A script of the log that is loaded is told as the loading to whom that concerns. */
+        bool loads = shut & GATE_LOADING && !(flags & CMD_LOADING);
+        return loads ? loading_refusal : gate_busy_refusal();
     }
     if (shut & GATE_MEMORY && memory_limit_concerns(c, flags)) {
         return memory_limit_refusal;

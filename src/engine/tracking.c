@@ -270,7 +270,10 @@ void tracking_after_call(struct call *c)
 {
     struct session *s = c->session;
     bool queued = c->refusal.ptr == transaction_queued.ptr;
-    if (!c->refusal.ptr && c->cmd->flags & CMD_READONLY && remembers(s->tracking) && !c->retry) {
+    /* What a script has read its commands tell: not the keys that it was given. */
+    bool reads =
+        c->cmd && c->cmd->flags & CMD_READONLY && !(c->cmd->categories & CATEGORY_SCRIPTING);
+    if (!c->refusal.ptr && reads && remembers(s->tracking) && !c->retry) {
         assert(c->key_count == 0 || c->held == ACCESS_SHARED || c->held == ACCESS_EXCLUSIVE);
         note_reads(c);
     }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/acl.h"
+#include "engine/busy.h"
 #include "engine/execute.h"
 #include "engine/propagate.h"
 #include "keyspace/waiting.h"
@@ -317,11 +318,11 @@ uint32_t transaction_told_flags(const struct call *c)
         return c->cmd->row->flags_of(c);
     }
     const struct transaction *t = queue_of(c->session);
-    uint32_t flags = transaction_flags(c);
+    uint32_t flags = c->cmd->flags;
     for (int i = 0; i < t->count; i++) {
         const struct queued *q = &t->items[i];
         struct call n = {.cmd = q->cmd, .argc = q->request.argc, .argv = q->request.argv};
-        flags |= q->cmd->row->flags_of ? flags_in_queue(q->cmd->row->flags_of(&n)) : 0;
+        flags |= flags_in_queue(q->cmd->row->flags_of ? q->cmd->row->flags_of(&n) : q->cmd->flags);
     }
     return flags;
 }
@@ -351,19 +352,42 @@ void transaction_release(struct execution *x)
 
 /* ---- watched keys ---- */
 
-void transaction_watch(struct call *c)
+/* Under the keyspace lock in exclusive mode. */
+static void watch_within(void *call)
 {
+    struct call *c = call;
+    keyspace_assert_exclusive();
     for (int k = 0; k < c->key_count; k++) {
         watching_add(&c->session->watches, c->db, call_key(c, k), c->now_ms);
     }
 }
 
+static void unwatch_within(void *watches)
+{
+    keyspace_assert_exclusive();
+    watching_clear(watches);
+}
+
+/* Runs it in the hold of the call, which has none beside a script that takes long. */
+static void run_within(const struct call *c, void (*run)(void *argument), void *argument)
+{
+    assert(c->held == ACCESS_EXCLUSIVE || c->held == ACCESS_NONE);
+    if (c->held == ACCESS_EXCLUSIVE) {
+        run(argument);
+    } else {
+        busy_run_within(run, argument);
+    }
+}
+
+void transaction_watch(struct call *c)
+{
+    run_within(c, watch_within, c);
+}
+
 void transaction_unwatch(struct call *c)
 {
     if (c->session->watches.count > 0) {
-        assert(c->held == ACCESS_EXCLUSIVE);
-        keyspace_assert_exclusive();
-        watching_clear(&c->session->watches);
+        run_within(c, unwatch_within, &c->session->watches);
     }
 }
 
@@ -545,6 +569,11 @@ void transaction_run(struct call *c)
     struct execution *x = c->execution;
     if (!x) {
         reply_error(c->reply, "ERR EXEC without MULTI");
+        return;
+    }
+    if (x->refusal.ptr && c->held == ACCESS_NONE) {
+        transaction_unwatch(c);
+        reply_error_slice(c->reply, x->refusal);
         return;
     }
     bool changed = settle_watches(c);

@@ -69,10 +69,10 @@ extern const struct slice transaction_queued;
 
 /* EXEC: runs the queue, or says why not. Holds what transaction_access says. */
 void transaction_run(struct call *c);
-/* WATCH: the call's keys. */
-void transaction_watch(struct call *c) REQUIRES(keyspace_lock);
-/* UNWATCH, DISCARD, RESET: the session watches nothing any more. Holds what transaction_access
- * says. */
+/* WATCH: the call's keys. Holds what transaction_access says, or nothing beside a script that takes
+ * long. */
+void transaction_watch(struct call *c);
+/* UNWATCH, DISCARD, RESET: the session watches nothing any more. Holds the same. */
 void transaction_unwatch(struct call *c);
 
 /* ---- for who keeps accounts ---- */

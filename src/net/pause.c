@@ -5,9 +5,11 @@
 #include "net/pause.h"
 
 #include "base/mem.h"
+#include "engine/gate.h"
 #include "engine/transaction.h"
 #include "keyspace/evict.h"
 #include "keyspace/expire.h"
+#include "keyspace/lock.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -38,6 +40,24 @@ static int64_t word_until_ms(uint64_t word)
     return (int64_t)(word >> 1);
 }
 
+/* Whether the call may change what replicas have. Scripts tell it of themselves, under the lock:
+ * where that is not to be had, since a script takes long, the call will be refused. */
+static bool may_change(const struct call *c) NO_THREAD_SAFETY_ANALYSIS
+{
+    static const uint32_t changes = CMD_WRITE | CMD_MAY_REPLICATE;
+    if (!c->cmd->row->flags_of && !transaction_asks(c)) {
+        return transaction_flags(c) & changes;
+    }
+    while (!gate_busy_refusal()) {
+        if (keyspace_try_exclusive()) {
+            uint32_t flags = transaction_told_flags(c);
+            keyspace_unlock_exclusive();
+            return flags & changes;
+        }
+    }
+    return false;
+}
+
 bool pause_applies(const struct call *c, int64_t now_ms)
 {
     uint64_t word = atomic_load_explicit(&pause_state.word, memory_order_relaxed);
@@ -49,7 +69,7 @@ bool pause_applies(const struct call *c, int64_t now_ms)
     if (client_of(c->session) && client_of(c->session)->flags & CLIENT_FED) {
         return false;
     }
-    return (word & PAUSE_ALL_BIT) || (transaction_flags(c) & (CMD_WRITE | CMD_MAY_REPLICATE));
+    return (word & PAUSE_ALL_BIT) || may_change(c);
 }
 
 /* Both kinds of pause end what the server deletes by itself: nothing is to change that would have

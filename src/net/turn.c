@@ -654,9 +654,8 @@ static bool stop_world(struct server_thread *t, struct call *call) NO_THREAD_SAF
     while (!why && !gil_try_stop_world()) {
         why = gate_busy_refusal();
     }
-    if (why && call->cmd->flags & CMD_ALLOW_BUSY) {
-        call->held = ACCESS_NONE;
-    } else if (why) {
+    call->held = why ? ACCESS_NONE : ACCESS_WORLD;
+    if (why && !(call->cmd->flags & CMD_ALLOW_BUSY)) {
         turn_refuse_call(t, call, why);
     }
     return !why;
@@ -670,7 +669,6 @@ static void run_world(struct server_thread *t, struct batch_client *bc) NO_THREA
     if (bc->client->flags & CLIENT_CLOSE_ASAP) {
         return;
     }
-    call->held = ACCESS_WORLD;
     tracking_writer = bc->client->session.id;
     uint32_t pieces_begin = reply_begin(&t->reply, bc->client->session.proto);
     bool stopped = stop_world(t, call);

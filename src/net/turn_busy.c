@@ -15,23 +15,30 @@ void turn_refuse_call(struct server_thread *t, struct call *call, const char *wh
     if (call->refusal.ptr) {
         return;
     }
-    call->refusal = slice_of(why, len);
-    if (call->execution && call->cmd->row->transaction == TRANSACTION_RUNS) {
+    if (!(call->execution && call->cmd->row->transaction == TRANSACTION_RUNS)) {
+        call->refusal = slice_of(why, len);
+    } else if (!call->execution->refusal.ptr) { /* it runs, to say so and to end its watches */
         char *text = arena_alloc(&t->arena, sizeof(begin) + len);
         memcpy(text, begin, sizeof(begin) - 1);
         memcpy(text + sizeof(begin) - 1, why, len);
-        call->refusal = slice_of(text, sizeof(begin) - 1 + len);
+        call->execution->refusal = slice_of(text, sizeof(begin) - 1 + len);
     }
 }
 
-/* Refuses what is left of a client's ordinary calls. */
+/* Refuses what is left of a client's ordinary calls, but for those that may run beside a script:
+ * these do, with nothing held. */
 static void refuse_client(struct server_thread *t, struct batch_client *bc, const char *why)
 {
     uint64_t slow_ticks = 0;
+    enum call_access access = bc->access;
     for (int i = bc->ran; i < bc->count - bc->world_last; i++) {
-        turn_refuse_call(t, &bc->calls[i], why);
+        if (!(bc->calls[i].cmd && bc->calls[i].cmd->flags & CMD_ALLOW_BUSY)) {
+            turn_refuse_call(t, &bc->calls[i], why);
+        }
     }
+    bc->access = ACCESS_NONE;
     turn_run_client(t, bc, &slow_ticks);
+    bc->access = access;
 }
 
 int turn_refuse_some(struct server_thread *t, enum call_access access, int from)

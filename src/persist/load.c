@@ -2,6 +2,7 @@
 #include "persist/load.h"
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "engine/gate.h"
@@ -46,6 +47,16 @@ static struct {
 
 /* The calling thread loads behind the server's back: it holds the GIL in shared mode. */
 static _Thread_local bool is_behind;
+
+/* A set is loaded before the server listens if that ends within this time: small ones do, but for
+ * an AOF's scripts, which may take any. */
+#define FRONT_MS 1000
+
+/* Where the thread that loads stands to the start: in front of it; behind it; or at its end, for
+ * which the start waits. The loader goes from FRONT to END, the start from FRONT to BEHIND; whoever
+ * comes first decides which of the two has the word on the end. */
+enum load_place { PLACE_FRONT, PLACE_BEHIND, PLACE_END };
+static _Atomic uint32_t load_place;
 
 static unsigned percent_done(void)
 {
@@ -128,33 +139,40 @@ static void end(bool fine)
     }
 }
 
-/* Loads in the calling thread, which has the GIL in shared mode. */
-static bool load_now(void)
+/* The first who is there moves on from PLACE_FRONT. */
+static bool leave_front(enum load_place next)
 {
-    bool fine = load.source->load() == LOAD_FINE;
-    if (fine) {
-        notes_accept();
-    }
-    fine = fine && (!is_behind || load.listener->loaded());
-    end(fine);
-    return fine;
+    uint32_t front = PLACE_FRONT;
+    return atomic_compare_exchange_strong(&load_place, &front, next);
 }
 
+/* Loads in the calling thread, which has the GIL in shared mode. */
 static void *run_behind(void *argument)
 {
     (void)argument;
     thread_enter("loader");
     gil_wake();
     is_behind = true;
-    bool fine = load_now();
+    bool fine = load.source->load() == LOAD_FINE;
+    if (fine) {
+        notes_accept();
+    }
+    bool in_front = leave_front(PLACE_END);
+    fine = fine && (in_front || load.listener->loaded());
+    end(fine);
     gil_sleep();
-    load.listener->ended(fine);
+    if (in_front) {
+        futex_wake(&load_place, 1);
+    } else {
+        load.listener->ended(fine);
+    }
     thread_leave();
     return NULL;
 }
 
-static bool start_behind(void)
+static bool start_behind(enum load_place place)
 {
+    load_place = place;
     gate_set(GATE_LOADING, true);
     int error = thread_start(&load.thread, run_behind, NULL);
     if (error) {
@@ -163,6 +181,29 @@ static bool start_behind(void)
     }
     load.has_thread = true;
     return true;
+}
+
+static void join_loader(void)
+{
+    if (load.has_thread) {
+        pthread_join(load.thread, NULL);
+        load.has_thread = false;
+    }
+}
+
+/* The start waits for the end of the loading, if that comes soon. */
+static enum load_begun wait_in_front(void)
+{
+    int64_t until_us = clock_mono_us() + FRONT_MS * 1000, left_us = FRONT_MS * 1000;
+    while (left_us > 0 && load_place == PLACE_FRONT) {
+        futex_wait(&load_place, PLACE_FRONT, (uint64_t)left_us * 1000);
+        left_us = until_us - clock_mono_us();
+    }
+    if (leave_front(PLACE_BEHIND)) {
+        return LOAD_BEGUN_BEHIND;
+    }
+    join_loader();
+    return load.state == STATE_DONE ? LOAD_BEGUN_DONE : LOAD_BEGUN_BAD;
 }
 
 static const struct load_source *find_source(void)
@@ -188,22 +229,17 @@ enum load_begun load_begin(const struct load_listener *listener)
     load.logged_ms = load.told_ms = clock_mono_us() / 1000;
     load.total_bytes = load.source->bytes();
     load.state = STATE_LOADING;
-    if (load.total_bytes >= (uint64_t)behind_from_bytes) {
-        return start_behind() ? LOAD_BEGUN_BEHIND : LOAD_BEGUN_BAD;
+    bool large = load.total_bytes >= (uint64_t)behind_from_bytes;
+    if (!start_behind(large ? PLACE_BEHIND : PLACE_FRONT)) {
+        return LOAD_BEGUN_BAD;
     }
-    gil_wake();
-    bool fine = load_now();
-    gil_sleep();
-    return fine ? LOAD_BEGUN_DONE : LOAD_BEGUN_BAD;
+    return large ? LOAD_BEGUN_BEHIND : wait_in_front();
 }
 
 void load_stop(void)
 {
     load.stop = true;
-    if (load.has_thread) {
-        pthread_join(load.thread, NULL);
-        load.has_thread = false;
-    }
+    join_loader();
 }
 
 /* ---- again ---- */

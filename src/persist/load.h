@@ -1,9 +1,10 @@
 /* Loading the data set when the server starts: THE place where it is decided what is loaded, and
  * what those who load tell the rest of the server meanwhile.
  *
- * A table of sources in load.c; the first that is wanted is the one. A small one is loaded at once,
- * before anything is accepted; a larger one by a thread of its own, while the server listens and
- * answers -LOADING to what has not CMD_LOADING (engine/gate.h).
+ * A table of sources in load.c; the first that is wanted is the one. A thread of its own loads it,
+ * while the server listens and answers -LOADING to what has not CMD_LOADING (engine/gate.h). For a
+ * small one the start waits a second before anything is accepted: it is there by then, unless a log
+ * has a script that takes long.
  *
  *   NOTHING --load_begin--> LOADING --fine--> DONE
  *                              |------fault, or the end was wanted--> BROKEN

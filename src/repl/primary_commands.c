@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/stats.h"
 #include "engine/block.h"
+#include "engine/busy.h"
 #include "engine/commit.h"
 #include "net/client.h"
 #include "repl/active.h"
@@ -98,28 +99,41 @@ static void take_acknowledgement(struct call *c)
     }
 }
 
+/* Under the keyspace lock in exclusive mode: who is fed tells what it has. */
+static void replconf_hear(void *call)
+{
+    struct call *c = call;
+    keyspace_assert_exclusive();
+    if (call_arg_is(c, 1, "pull-ack")) {
+        if (active_feed_hear(c)) {
+            call_event(acknowledged);
+        }
+    } else {
+        take_acknowledgement(c);
+    }
+}
+
+/* Beside a script that takes long with nothing held. */
 static void replconf_command(struct call *c)
 {
     struct client *client = client_of(c->session);
-    keyspace_assert_exclusive();
-    if (c->argc > 1 && call_arg_is(c, 1, "pull-ack") && active_feed_hear(c)) {
-        call_event(acknowledged);
+    bool pulls = client && active_feed_is(client);
+    bool is_ack = c->argc > 1 && call_arg_is(c, 1, "ack") && !pulls && c->argc % 2 != 0;
+    if (client && (is_ack || (pulls && c->argc > 1 && call_arg_is(c, 1, "pull-ack")))) {
+        if (c->held == ACCESS_EXCLUSIVE) {
+            replconf_hear(c);
+        } else {
+            busy_run_within(replconf_hear, c);
+        }
         return;
     }
     if (c->argc % 2 == 0) {
         reply_syntax_error(c->reply);
         return;
     }
-    if (client && active_feed_is(client)) {
-        return;
-    }
-    if (c->argc > 1 && call_arg_is(c, 1, "ack")) {
-        if (client) {
-            take_acknowledgement(c);
-        }
-        return;
-    }
-    if (!client || (client->feed && atomic_load(&replica_of(client)->state) != REPLICA_GREETING)) {
+    bool is_late =
+        client && client->feed && atomic_load(&replica_of(client)->state) != REPLICA_GREETING;
+    if (!client || pulls || is_ack || is_late) {
         return;
     }
     struct told told = {.call = c, .replica = replica_greet(client)};

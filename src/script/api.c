@@ -11,6 +11,7 @@
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
 #include "script/convert.h"
+#include "script/lib_priv.h"
 #include "script/run.h"
 
 #include <openssl/evp.h>
@@ -85,6 +86,19 @@ static const struct command *find_command(const struct call *n)
     return cmd && cmd->subcommands && n->argc > 1 ? command_find_sub(cmd, n->argv[1]) : cmd;
 }
 
+/* Why the call may not run for want of memory, in the words of refusal_of: as the script began, or
+ * now. */
+static const char *memory_refusal(const struct script_run *run, const struct call *n)
+{
+    if (!(n->cmd->flags & CMD_DENYOOM)) {
+        return NULL;
+    }
+    if (n->cmd->flags & CMD_WRITE && run->short_of_memory) {
+        return memory_limit_refusal;
+    }
+    return run->flags & SCRIPT_ALLOW_OOM ? NULL : memory_limit_now(n->session);
+}
+
 /* Why the call may not run, as an error's text; NULL when it may. */
 static const char *refusal_of(const struct script_run *run, const struct call *n)
 {
@@ -100,23 +114,14 @@ static const char *refusal_of(const struct script_run *run, const struct call *n
     if (run->stale && !(n->cmd->flags & CMD_STALE)) {
         return "ERR Can not execute the command on a stale replica";
     }
-    if (n->cmd->flags & CMD_WRITE) {
-        if (run->read_only) {
-            return "ERR Write commands are not allowed from read-only scripts.";
-        }
-        if (gate_write_refusal(n->session)) {
-            const char *refusal = gate_write_refusal(n->session);
-            if (refusal) {
-                return refusal;
-            }
-        }
-        if (n->cmd->flags & CMD_DENYOOM && run->short_of_memory && !run->has_written) {
-            return memory_limit_refusal;
-        }
+    if (run->read_only && n->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE)) {
+        return "ERR Write commands are not allowed from read-only scripts.";
     }
-    /* A script that has begun to write is not stopped halfway. */
-    bool needs_memory = n->cmd->flags & CMD_DENYOOM && !(run->flags & SCRIPT_ALLOW_OOM);
-    return needs_memory && !run->has_written ? memory_limit_now(n->session) : NULL;
+    if (run->has_written) {
+        return NULL; /* a script that has begun to write is not stopped halfway */
+    }
+    const char *refusal = n->cmd->flags & CMD_WRITE ? gate_write_refusal(n->session) : NULL;
+    return refusal ? refusal : memory_refusal(run, n);
 }
 
 /* The same of the caller's rights; `text` is where the error goes. */
@@ -164,8 +169,8 @@ static void begin_to_write(lua_State *L, struct script_run *run)
     }
 }
 
-/* Runs the command of the C function's arguments and pushes its reply; true when that is an error.
- */
+/* Runs the command of the C function's arguments and pushes its reply, in their place when it has
+ * run; true when that is an error. */
 static bool call_command(lua_State *L, struct script_run *run, struct call *n)
 {
     char denial[ERROR_TEXT_MAX];
@@ -182,6 +187,7 @@ static bool call_command(lua_State *L, struct script_run *run, struct call *n)
         begin_to_write(L, run);
     }
     run_command(L, run, n);
+    lua_settop(L, 0); /* the arguments are done with: as many as there may be leave no room */
     convert_push(L, run->reply);
     return n->reply->errors > 0 && run->reply->pieces[0].ptr[0] == '-';
 }
@@ -341,22 +347,18 @@ static int redis_log(lua_State *L)
     if (!(level >= LOG_DEBUG_LEVEL && level <= LOG_WARNING)) {
         return raise_text(L, "ERR Invalid debug level.");
     }
-    lua_settop(L, count);
-    luaL_checkstack(L, count + 1, "too many arguments");
-    int parts = 0;
+    struct lib_bytes line;
+    lib_bytes_init(&line, L);
     for (int i = 2; i <= count; i++) {
         if (lua_isstring(L, i)) {
-            if (parts > 0) {
-                lua_pushliteral(L, " ");
-                parts++;
-            }
-            luaL_checkstack(L, 3, "too many arguments");
-            lua_pushvalue(L, i);
-            parts++;
+            size_t len;
+            const char *text = lua_tolstring(L, i, &len);
+            lib_bytes_append(&line, " ", line.len > 0);
+            lib_bytes_append(&line, text, len);
         }
     }
-    lua_concat(L, parts);
-    log_write((enum log_level)(int)level, "%s", lua_tostring(L, -1));
+    lib_bytes_put(&line, '\0');
+    log_write((enum log_level)(int)level, "%s", line.data);
     return 0;
 }
 
@@ -367,11 +369,12 @@ static int redis_replicate_commands(lua_State *L)
 }
 
 /* No debugger exists (hostile-inputs.md, 2.1: an interpreter that a debugger can reach was freed
- * under it). Who asks to be stopped is told, instead of running on as if somebody had looked. */
+ * under it): the script goes on, and is told that it was not stopped, as in Redis outside of a
+ * debugger's session. */
 static int redis_breakpoint(lua_State *L)
 {
-    return raise_text(L,
-                      "ERR redis.breakpoint() can't stop here: this server has no script debugger");
+    lua_pushboolean(L, 0);
+    return 1;
 }
 
 /* Writes to a debugger's session, of which there is none: as in Redis, it does nothing then. */

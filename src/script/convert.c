@@ -246,13 +246,14 @@ static void reply_keyed(lua_State *L, struct reply *out, bool booleans, bool has
     uint64_t count = 0;
     lua_pushnil(L);
     while (lua_next(L, -2)) {
-        lua_pushvalue(L, -2);
-        convert_reply(L, out, booleans);
         if (has_values) {
+            lua_pushvalue(L, -2);
             convert_reply(L, out, booleans);
         } else {
             lua_pop(L, 1);
+            lua_pushvalue(L, -1);
         }
+        convert_reply(L, out, booleans);
         count++;
     }
     if (has_values) {
@@ -353,9 +354,7 @@ static bool reply_typed(lua_State *L, struct reply *out, bool booleans)
 
 static void reply_table(lua_State *L, struct reply *out, bool booleans)
 {
-    if (!lua_checkstack(L, 8)) {
-        reply_error(out, "ERR reached lua stack limit");
-    } else if (!reply_typed(L, out, booleans)) {
+    if (!reply_typed(L, out, booleans)) {
         reply_elements(L, out, booleans);
     }
 }
@@ -371,8 +370,18 @@ static void reply_boolean(struct reply *out, bool value, bool booleans)
     }
 }
 
+/* Free slots that each value has: a map takes four (itself, a key and its value, and the key once
+ * more). With the fifth, nested values end as deep as Redis's, which has one more below them; there
+ * too they end whatever they are. */
+#define REPLY_SLOTS 5
+
 void convert_reply(lua_State *L, struct reply *out, bool booleans)
 {
+    if (unlikely(!lua_checkstack(L, REPLY_SLOTS))) {
+        reply_error(out, "ERR reached lua stack limit");
+        lua_pop(L, 1);
+        return;
+    }
     switch (lua_type(L, -1)) {
     case LUA_TSTRING:
         reply_bulk(out, text_at_top(L));

@@ -7,7 +7,6 @@
 
 void lib_bytes_init(struct lib_bytes *b, lua_State *L)
 {
-    luaL_checkstack(L, 4, "no room for a buffer");
     b->L = L;
     b->data = lua_newuserdata(L, FIRST_BYTES);
     b->slot = lua_gettop(L);

@@ -362,6 +362,26 @@ static void unpack_value(struct unpacker *u)
     }
 }
 
+/* As many as the stack holds beside the argument. */
+#define RESULTS_MAX (LUAI_MAXCSTACK - 1)
+
+/* Results are the next offset, unless it is 0, and the `count` values of the table at 2, which
+ * leaves the stack: the values were put there, so that each had the whole stack for what nests in
+ * it, and the results have it now. */
+static int spread(lua_State *L, int count, lua_Integer next_offset)
+{
+    int results = count + (next_offset != 0);
+    lua_remove(L, 1);
+    luaL_checkstack(L, results, "in function mp_unpack_full");
+    if (next_offset != 0) {
+        lua_pushinteger(L, next_offset);
+    }
+    for (int i = 1; i <= count; i++) {
+        lua_rawgeti(L, 1, i);
+    }
+    return results;
+}
+
 /* Up to `limit` values (0: all) from `offset` on. With `tells_offset` the first result is where the
  * next one begins, -1 at the end. */
 static int unpack_from(lua_State *L, int64_t limit, int64_t offset, bool tells_offset)
@@ -378,18 +398,17 @@ static int unpack_from(lua_State *L, int64_t limit, int64_t offset, bool tells_o
     }
     struct unpacker u = {.L = L, .at = data + offset, .end = data + len};
     int count = 0;
-    int first = lua_gettop(L) + 1;
-    for (; u.at < u.end && (limit == 0 || count < limit); count++) {
-        luaL_checkstack(L, 2,
-                        "too many return values at once; use unpack_one or unpack_limit instead.");
+    lua_settop(L, 1);
+    lua_newtable(L);
+    while (u.at < u.end && (limit == 0 || count < limit)) {
+        if (count == RESULTS_MAX) {
+            return luaL_error(L, "stack overflow (too many return values at once; use unpack_one "
+                                 "or unpack_limit instead.)");
+        }
         unpack_value(&u);
+        lua_rawseti(L, 2, ++count);
     }
-    if (tells_offset) {
-        lua_pushinteger(L, u.at < u.end ? (lua_Integer)(u.at - data) : -1);
-        lua_insert(L, first);
-        count++;
-    }
-    return count;
+    return spread(L, count, !tells_offset ? 0 : u.at < u.end ? (lua_Integer)(u.at - data) : -1);
 }
 
 static int msgpack_unpack(lua_State *L)

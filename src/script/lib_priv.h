@@ -78,7 +78,9 @@ struct lib_bytes {
 };
 
 /* Starts with an empty text; takes one stack slot, which must not be popped before lib_bytes_push.
- */
+ * The others need two more for a moment. Asked of Lua, that would be refused behind arguments that
+ * are as many as may be, though each function in C begins with room for LUA_MINSTACK values beyond
+ * its arguments: whoever has pushed more sees to the room himself. */
 void lib_bytes_init(struct lib_bytes *b, lua_State *L);
 /* Room for `more` bytes behind the text. Raises "resulting string too large" past LIB_BYTES_MAX. */
 void lib_bytes_grow(struct lib_bytes *b, size_t more);

@@ -365,7 +365,7 @@ static int struct_unpack(lua_State *L)
         luaL_argcheck(
             L, offset <= len && f.padding <= len - offset && f.size <= len - offset - f.padding, 2,
             "data string too short");
-        luaL_checkstack(L, 3, "too many results");
+        luaL_checkstack(L, 2, "too many results"); /* the option's, and the position */
         offset += f.padding;
         offset += unpack_option(&f, data + offset, len - offset, &results);
     }

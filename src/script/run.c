@@ -51,7 +51,9 @@ uint32_t run_command_flags(uint32_t flags, unsigned script_flags)
     if (script_flags & SCRIPT_UNDECLARED) {
         return flags;
     }
-    flags &= ~(uint32_t)(CMD_WRITE | CMD_DENYOOM | CMD_STALE);
+    /* What is said replaces the guess: a script that may write has CMD_WRITE, one that may not does
+     * not replicate. */
+    flags &= ~(uint32_t)(CMD_WRITE | CMD_DENYOOM | CMD_STALE | CMD_MAY_REPLICATE);
     flags |= script_flags & SCRIPT_NO_WRITES ? 0 : CMD_WRITE;
     flags |= script_flags & (SCRIPT_NO_WRITES | SCRIPT_ALLOW_OOM) ? 0 : CMD_DENYOOM;
     return flags | (script_flags & SCRIPT_ALLOW_STALE ? CMD_STALE : 0);

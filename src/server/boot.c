@@ -408,13 +408,25 @@ static bool may_end(unsigned *flags)
     return true;
 }
 
+/* A script that takes long is waited for, but for one out of a log that is being loaded: what it
+ * does is lost anyway. */
+static void stop_world(void) RELEASE_SHARED(gil) ACQUIRE(gil) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (!gil_try_stop_world()) {
+        if (!load_is_complete()) {
+            busy_end_for_shutdown();
+        }
+        gil_stop_world();
+    }
+}
+
 /* Serves until somebody wants the end and nothing is against it; the flags he gave. */
 static unsigned serve_until_end(struct event_base *base)
 {
     for (;;) {
         unsigned flags = loop_run(base);
         gil_wake();
-        gil_stop_world();
+        stop_world();
         bool ends = may_end(&flags);
         gil_resume_world();
         gil_sleep();

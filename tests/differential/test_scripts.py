@@ -135,7 +135,10 @@ redis.set_repl(-0.9) redis.set_repl(3.9) return 1
 return redis.acl_check_cmd('set', 'a', 'b')
 return redis.acl_check_cmd('set')
 return redis.breakpoint()
+return {redis.breakpoint('a', {}), type(redis.breakpoint())}
+redis.breakpoint() return redis.call('incr', 'num')
 return redis.debug('a')
+return {redis.debug(), redis.debug(nil, {}, 1), 1}
 return redis.log(redis.LOG_DEBUG, 'a', 1, {})
 return redis.foo
 return KEYS
@@ -285,3 +288,76 @@ def scripts(text):
 def test_one_script(server, oracle, proto, script):
     pair = Pair(server, oracle, proto, DIFFERENCES, PRELUDE)
     pair.check([[b"EVAL", script.encode(), b"0"], [b"GET", b"k"]], 0, pipelined=False)
+
+
+READ_ONLY = """
+'publish', 'c', 'm'
+'spublish', 'c', 'm'
+'pfcount', 'nokey'
+'pfcount'
+'pfmerge', 'a', 'b'
+'set', 'str', 'y'
+'getex', 'str'
+'getdel', 'str'
+'sort', 'list', 'alpha'
+'sort_ro', 'list', 'alpha'
+'georadius', 'g', 1, 1, 1, 'm'
+'georadius_ro', 'g', 1, 1, 1, 'm'
+'xread', 'streams', 'stream', '0'
+'xreadgroup', 'group', 'g', 'c', 'streams', 'stream', '>'
+'bitfield', 'str', 'get', 'u8', 0
+'bitfield_ro', 'str', 'get', 'u8', 0
+'function', 'flush'
+'touch', 'str'
+'object', 'freq', 'str'
+'get', 'str'
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("command", READ_ONLY)
+@pytest.mark.parametrize("call", ["call", "pcall"])
+def test_what_scripts_that_only_read_may_call(server, oracle, command, call):
+    """Also what changes nothing here, and is sent to replicas all the same: PUBLISH, PFCOUNT."""
+    body = "return redis.%s(%s)" % (call, command)
+    library = "#!lua name=ro\nredis.register_function{function_name='no', flags={'no-writes'}, callback=" \
+        "function() %s end} redis.register_function('may', function() %s end)" % (body, body)
+    program = [("EVAL_RO", body, "0"), ("EVAL", "#!lua flags=no-writes\n" + body, "0"),
+               ("EVAL", "#!lua\n" + body, "0"), ("EVAL", body, "0"), ("EVAL_RO", "#!lua\n" + body, "0"),
+               ("EVAL_RO", "#!lua flags=no-writes\n" + body, "0"), ("FUNCTION", "LOAD", "REPLACE", library),
+               ("FCALL", "no", "0"), ("FCALL_RO", "no", "0"), ("FCALL", "may", "0"), ("FCALL_RO", "may", "0"),
+               ("FUNCTION", "FLUSH"), ("GET", "str")]
+    prelude = PRELUDE + [("XADD", "stream", "1-1", "f", "v"), ("XGROUP", "CREATE", "stream", "g", "0")]
+    words = [[w.encode() for w in line] for line in program]
+    Pair(server, oracle, 2, DIFFERENCES, prelude).check(words, 0, pipelined=False)
+
+
+BLOCK = """
+'xread', 'streams', 'stream', '$'
+'xread', 'block', 0, 'streams', 'stream', '$'
+'XREAD', 'BLOCK', 10, 'STREAMS', 'stream', '0'
+'xread', 'block', 'x', 'streams', 'stream', '0'
+'xread', 'block', '-1', 'streams', 'stream', '0'
+'xread', 'block'
+'xread', 'count', 1, 'block', 0, 'streams', 'str', '0'
+'xread', 'count', 'x', 'block', 0, 'streams', 'stream', '0'
+'xread', 'streams', 'block', '0'
+'xreadgroup', 'group', 'g', 'c', 'streams', 'stream', '>'
+'XreadGroup', 'group', 'g', 'c', 'block', 0, 'streams', 'stream', '>'
+'xreadgroup', 'block', 0, 'group', 'nosuch', 'c', 'streams', 'stream', '>'
+'xreadgroup', 'group', 'g', 'c', 'block', '-1', 'streams', 'stream', '>'
+'xreadgroup', 'group', 'g', 'c', 'noack', 'block', 1, 'streams', 'stream', '0'
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("command", BLOCK)
+def test_scripts_may_not_ask_to_block(server, oracle, command):
+    """In a transaction it only never does."""
+    prelude = [("XADD", "stream", "1-1", "f", "v"), ("XGROUP", "CREATE", "stream", "g", "0"), ("SET", "str", "x")]
+    library = "#!lua name=b\nredis.register_function('f', function() return redis.call(%s) end)" % command
+    program = [("EVAL", "return redis.%s(%s)" % (call, command), "0") for call in ("call", "pcall")]
+    program += [("FUNCTION", "LOAD", "REPLACE", library), ("FCALL", "f", "0"), ("FUNCTION", "FLUSH"), ("MULTI",),
+                ("EVAL", "return redis.pcall(%s)" % command, "0"),
+                tuple(word.strip(" '") for word in command.split(",")), ("EXEC",),
+                ("XINFO", "GROUPS", "stream")]
+    words = [[w.encode() for w in line] for line in program]
+    Pair(server, oracle, 2, DIFFERENCES, prelude).check(words, 0, pipelined=False)

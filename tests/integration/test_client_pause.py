@@ -1,5 +1,6 @@
 """CLIENT PAUSE and UNPAUSE hold back clients of every thread."""
 
+import hashlib
 import time
 
 import pytest
@@ -38,6 +39,60 @@ def test_pause_of_writes_lets_reads_through(client, spread):
     assert client.call("GET", "k") == b"old"
     client.ok("CLIENT", "UNPAUSE")
     assert sorted(other.read() for other in spread) == list(range(4, 4 + len(spread)))
+
+
+# A script that says it does not write runs at once, one that may write waits, and so does one that says nothing.
+LIBRARY = """#!lua name=paused
+redis.register_function('may', function() return 'ran' end)
+redis.register_function{function_name='no', flags={'no-writes'}, callback=function() return 'ran' end}"""
+NO_WRITES = "#!lua flags=no-writes\nreturn 'ran'"
+MAY_WRITE = "#!lua\nreturn 'ran'"
+PLAIN = "return 'ran'"
+AT_ONCE = [("EVAL", NO_WRITES, "0"), ("EVALSHA", NO_WRITES, "0"), ("EVAL_RO", NO_WRITES, "0"), ("EVAL_RO", PLAIN, "0"),
+           ("EVALSHA_RO", PLAIN, "0"), ("FCALL", "no", "0"), ("FCALL", "NO", "0"), ("FCALL_RO", "no", "0"),
+           ("GET", "k"), ("EVAL", NO_WRITES + " .. redis.call('get', 'nokey')", "0")]
+LATER = [("EVAL", PLAIN, "0"), ("EVAL", MAY_WRITE, "0"), ("EVAL_RO", MAY_WRITE, "0"), ("EVALSHA", PLAIN, "0"),
+         ("EVALSHA", "0" * 40, "0"),
+         ("FCALL", "may", "0"), ("FCALL", "nosuch", "0"), ("PFCOUNT", "nokey"), ("PUBLISH", "c", "m"),
+         ("SPUBLISH", "c", "m"), ("EVAL", "#!lua flags=nosuch\nreturn 1", "0")]
+
+
+def by_sha(words):
+    script = words[1].encode()
+    is_code = words[0].startswith("EVALSHA") and b"return" in script
+    return (words[0], hashlib.sha1(script).hexdigest(), words[2]) if is_code else words
+
+
+@pytest.mark.parametrize("which", ["server", "oracle"])
+def test_scripts_that_do_not_write_run_while_writes_are_paused(request, which, connect):
+    server = request.getfixturevalue(which)
+    client = connect(to=server)
+    client.call("FUNCTION", "LOAD", "REPLACE", LIBRARY)
+    for script in (NO_WRITES, PLAIN):
+        client.call("SCRIPT", "LOAD", script)
+    client.ok("CLIENT", "PAUSE", "60000", "WRITE")
+    try:
+        for words in AT_ONCE[:8]:
+            client.ok("MULTI")
+            assert client.call(*by_sha(words)) == b"QUEUED"
+            assert client.call("EXEC") == [b"ran"]
+        queuing = connect(to=server)
+        queuing.ok("MULTI")
+        queuing.send("EVAL", PLAIN, "0")
+        at_once, later = [connect(to=server) for _ in AT_ONCE], [connect(to=server) for _ in LATER]
+        for c, words in zip(at_once + later, AT_ONCE + LATER):
+            c.send(*by_sha(words))
+        for c, words in zip(at_once, AT_ONCE):
+            assert c.read() == b"ran" or words not in AT_ONCE[:8], words
+        assert queuing.nothing_comes(0.02)
+        for c, words in zip(later, LATER):
+            assert c.nothing_comes(0.002), words
+    finally:
+        client.ok("CLIENT", "UNPAUSE")
+    for c in later:
+        c.read()
+    assert queuing.read() == b"QUEUED"
+    client.ok("FUNCTION", "FLUSH")
 
 
 def test_pause_of_writes_ends_by_itself(client, connect):

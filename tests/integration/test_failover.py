@@ -136,6 +136,8 @@ def test_time_out_abort_and_force(make_server, stopped):
         d.send("SET", "a", "3")
         eventually(lambda: b"flags=b" in c.call("CLIENT", "LIST"), "held", 20)
         assert c.call("GET", "a") == b"2"
+        assert c.call("EVAL", "#!lua flags=no-writes\nreturn redis.call('get', KEYS[1])", 1, "a") == b"2"
+        assert c.call("EVAL_RO", "return redis.call('get', KEYS[1])", 1, "a") == b"2"
         c.ok("CLIENT", "PAUSE", 100000, "WRITE")
         c.ok("CLIENT", "UNPAUSE")  # another pause: this one stays
         assert b"flags=b" in c.call("CLIENT", "LIST")

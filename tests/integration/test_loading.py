@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from integration.test_rdb import make, until, with_file  # noqa: F401 (a fixture)
-from lib.resp import Closed, Error, Timeout
+from lib.resp import Closed, Error, Timeout, encode
 from lib.server import ORACLE, Server, parse_info
 
 pytestmark = pytest.mark.one_thread("clients are answered by the thread that loads")
@@ -210,3 +210,59 @@ def test_subscriber_and_blocked_commands_while_loading(loading):
         finish(loading)
         c.ok("SET", "after", "x")
         assert events.read()[2].endswith(b"after")
+
+
+@pytest.fixture
+def logged(threads):
+    """logged(script): a server with a log of a few commands, of which one is the script."""
+    made = []
+
+    def make_logged(script):
+        server = Loading(threads=threads, options={"appendonly": "yes", "save": "", "busy-reply-threshold": "50"})
+        made.append(server)
+        folder = server.file("appendonlydir")
+        os.mkdir(folder)
+        server.expected_files.add("appendonlydir")
+        with open(os.path.join(folder, "appendonly.aof.manifest"), "w") as file:
+            file.write("file appendonly.aof.1.incr.aof seq 1 type i\n")
+        with open(os.path.join(folder, "appendonly.aof.1.incr.aof"), "wb") as file:
+            for words in (("SELECT", "0"), ("SET", "a", "1"), ("EVAL", script, "0"), ("SET", "b", "2")):
+                file.write(encode(*words))
+        return server.start()
+    yield make_logged
+    for server in made:
+        server.stop()
+        problems = server.problems()
+        server.remove()
+        assert not problems, problems
+
+
+@pytest.mark.parametrize("how", ["SHUTDOWN", "SIGTERM"])
+def test_a_script_of_the_log_that_takes_long(logged, how):
+    """However small the log is. Clients are answered, and the end is not held up."""
+    server = logged("while true do end")
+    with server.connect() as c:
+        busy = b"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+        until(lambda: c.call("ECHO", "x") == Error(busy))
+        for refused in ("PING", "GET a", "SET a b", "DBSIZE", "SCRIPT KILL", "FLUSHALL", "MULTI x"):
+            assert c.call(*refused.split()) == LOADING or refused == "MULTI x", refused
+        for refused in ("INFO", "CONFIG GET save", "CLIENT ID", "SELECT 1", "ROLE", "SHUTDOWN SAVE", "SHUTDOWN"):
+            assert c.error(*refused.split()) == busy, refused
+        c.ok("WATCH", "a")
+        c.ok("MULTI")
+        assert c.call("PING") == LOADING
+        assert c.error("EXEC").startswith(b"EXECABORT")
+        if how == "SIGTERM":
+            os.kill(server.pid, signal.SIGTERM)
+        else:
+            c.send("SHUTDOWN", "NOSAVE")
+        c.read_to_end()
+    assert server.wait_exit() == 0
+
+
+def test_a_script_of_the_log_that_takes_long_and_ends(logged):
+    server = logged("local begin = redis.call('time') repeat local now = redis.call('time') until now[1] - begin[1] + "
+                    "(now[2] - begin[2]) / 1e6 > 1.2 redis.call('set', 'c', 3)")
+    with server.connect() as c:
+        until(lambda: not isinstance(c.call("PING"), Error))
+        assert c.call("MGET", "a", "b", "c") == [b"1", b"2", b"3"]

@@ -327,3 +327,21 @@ def test_large_keys_and_many_of_them(trackers, client):
     tracker.call("MGET", *many)
     client.call("MSET", *[word for key in keys + many for word in (key, "1")])
     assert invalidations(tracker) == gone(*(keys + many))
+
+
+@pytest.mark.parametrize("call", [
+    ("EVAL", "{}"), ("EVAL_RO", "{}"), ("EVAL", "#!lua flags=no-writes\n{}"), ("FCALL", None), ("FCALL_RO", None)])
+def test_a_script_reads_what_its_commands_read(trackers, client, ours_only, call):
+    """Not the keys that it was given, as since 7.2; and those that it was not."""
+    script = "redis.call('get', 'read') redis.pcall('lrange', 'wrong', 0, 1) return redis.call('mget', KEYS[1], 'gone')"
+    client.call("FUNCTION", "LOAD", "REPLACE", "#!lua name=reads\nredis.register_function{function_name='reads', "
+                "flags={'no-writes'}, callback=function(KEYS) %s end}" % script)
+    for key in ("read", "wrong", "first", "second"):
+        client.ok("SET", key, "old")
+    reader = trackers[0]
+    name = call[1].format(script) if call[1] else "reads"
+    assert reader.call(call[0], name, 2, "first", "second") == [b"old", None]
+    for key in ("second", "read", "wrong", "first", "gone"):
+        client.ok("SET", key, "new")
+    assert invalidations(reader) == gone("read") + gone("wrong") + gone("first") + gone("gone")
+    client.ok("FUNCTION", "FLUSH")

@@ -60,8 +60,6 @@ DIFFERENCES = [
                _error(b"ERR wrong number of arguments")),
     Difference("XREADGROUP", "since 7.2 the text names the command and its special ID",
                _error(b"ERR Unbalanced 'xreadgroup' list"), _error(b"ERR Unbalanced XREAD list")),
-    Difference("EVAL", "a breakpoint without a debugger is an error, not passed by in silence",
-               _error(b"ERR redis.breakpoint() can't stop here"), lambda reply: reply.tree is None),
     # Also intended, and kept out of the generated programs: asking in vain makes a consumer (7.2);
     # XINFO CONSUMERS' idle counts from the last attempt, successful or not (7.2); the count of
     # deliveries stays at 2^63-1 where the oracle's goes on at -2^63; XAUTOCLAIM with a huge COUNT
