@@ -60,6 +60,9 @@ DIFFERENCES = [
                _error(b"ERR wrong number of arguments")),
     Difference("XREADGROUP", "since 7.2 the text names the command and its special ID",
                _error(b"ERR Unbalanced 'xreadgroup' list"), _error(b"ERR Unbalanced XREAD list")),
+    Difference("XREAD", "since 7.2 the text names the command as XREADGROUP's does",
+               _is(b"ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must "
+                   b"be specified."), _error(b"ERR Unbalanced XREAD list")),
     Difference("EVAL", "a breakpoint without a debugger is an error, not passed by in silence",
                _error(b"ERR redis.breakpoint() can't stop here"), lambda reply: reply.tree is None),
     # Also intended, and kept out of the generated programs: asking in vain makes a consumer (7.2);
