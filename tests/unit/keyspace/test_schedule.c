@@ -107,7 +107,7 @@ static void change_key(int d, int k) REQUIRES(keyspace_lock)
     snprintf(name, sizeof(name), "k%02d", k);
     struct key key = key_of(slice_cstr(name));
     struct keyref ref;
-    db_open(&ref, db_at(d), &key, 1);
+    db_open(&ref, db_at(d), &key, 1, 0);
     switch (rand_below(6)) {
     case 0:
         model[d][k] = 0;
@@ -168,7 +168,7 @@ static void test_advance_and_skip(void **state)
         snprintf(name, sizeof(name), "k%02d", k);
         struct key key = key_of(slice_cstr(name));
         struct keyref ref;
-        db_open(&ref, db_at(0), &key, 1);
+        db_open(&ref, db_at(0), &key, 1, 0);
         db_put(&ref, make(key.name, k == 0, FUTURE_MS, 100 + k));
     }
     /* Each turn takes the first one's time on. */
@@ -177,7 +177,7 @@ static void test_advance_and_skip(void **state)
     assert_true(s->job->terms.single);
     struct keyref ref;
     struct key key = key_of(SLICE("k00"));
-    db_open(&ref, db_at(0), &key, 1);
+    db_open(&ref, db_at(0), &key, 1, 0);
     db_delete(&ref, false);
     for (int turn = 0; turn < 1000; turn++) {
         s = schedule_first();
