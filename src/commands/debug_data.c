@@ -152,7 +152,7 @@ static void populate_one(struct call *c, const struct populate *p, int64_t i, st
     buf_printf(name, ":%lld", (long long)i);
     struct key key = key_of(buf_slice(name));
     struct keyref ref;
-    db_open(&ref, c->db, &key, c->now_ms);
+    db_open(&ref, c->db, &key, c->now_ms, 0);
     if (ref.entry) {
         return;
     }

@@ -61,7 +61,7 @@ static void debug_write_object(const struct entry *e, int64_t now_ms, bool fast,
     if (!fast) {
         buf_printf(out, " serializedlength:%zu", debug_serialized_bytes(e));
     }
-    buf_printf(out, " lru:%u lru_seconds_idle:%lld", entry_clock(e),
+    buf_printf(out, " lru:%u lru_seconds_idle:%lld", entry_clock(e) & ENTRY_CLOCK_MASK,
                access_is_lfu() ? 0LL : (long long)(access_idle_ms(e, now_ms) / 1000));
     debug_quicklist_fields(e, out);
 }

@@ -4,6 +4,7 @@
 #include "commands/reads_priv.h"
 
 #include "engine/propagate.h"
+#include "keyspace/access.h"
 #include "keyspace/reclaim.h"
 
 /* ---- Asking ---- */
@@ -25,11 +26,12 @@ READ_COMMAND(mexists_command)
     }
 }
 
+/* The one command that counts as an access under CLIENT NO-TOUCH too. */
 READ_COMMAND(touch_command)
 {
     int64_t found = 0;
     for (int k = 0; k < c->key_count; k++) {
-        found += call_read(c, k) != NULL;
+        found += db_read(c->db, call_key(c, k), c->now_ms, 0) != NULL;
     }
     reply_i64(c->reply, found);
 }
@@ -92,12 +94,14 @@ WRITE_COMMAND(unlink_command)
 
 /* ---- Renaming, moving, copying ---- */
 
-/* Puts the entry there. Redis deletes first what it replaces, so that the key counts as new in any
- * case. */
+/* Puts the entry there, with its own access clock. Redis deletes first what it replaces, so that
+ * the key counts as new in any case. */
 static void put_as_new(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock)
 {
     bool replaced = ref->entry != NULL;
+    uint32_t clock = entry_clock(entry_take);
     db_put(ref, entry_take);
+    entry_set_clock(ref->entry, clock);
     if (replaced) {
         event_notify(EVENT_NEW, "new", ref->db->id, ref->key.name);
     }
@@ -105,8 +109,7 @@ static void put_as_new(struct keyref *ref, struct entry *entry_take) REQUIRES(ke
 
 /* Moves key 0's entry under the name of key 1. With `only_new` nothing happens when that is taken.
  * *renamed says whether something did; false when there is no key 0 (replied). Each removal may
- * shift other slots, so keys are opened anew after it; a second opening of a live key changes
- * nothing. */
+ * shift other slots, so keys are opened anew after it. */
 static bool rename_key(struct call *c, bool only_new, bool *renamed) REQUIRES(keyspace_lock)
 {
     struct keyref from, to;
@@ -123,9 +126,9 @@ static bool rename_key(struct call *c, bool only_new, bool *renamed) REQUIRES(ke
     if (to.entry && only_new) {
         return true;
     }
-    call_open(c, 0, &from);
+    call_open_again(c, 0, &from);
     struct entry *e = entry_with_key(db_take(&from), to.key.name);
-    call_open(c, 1, &to);
+    call_open_again(c, 1, &to);
     put_as_new(&to, e);
     /* One change for the count of changes, two for those who watch keys. */
     event_key_changed(from.db, from.key.name);
@@ -187,7 +190,7 @@ WRITE_COMMAND(move_command)
     }
     call_open(c, 0, &from);
     if (from.entry) {
-        db_open(&to, target, &from.key, c->now_ms);
+        db_open(&to, target, &from.key, c->now_ms, call_look_flags(c));
     }
     if (!from.entry || to.entry) {
         reply_i64(c->reply, 0);
@@ -241,7 +244,7 @@ WRITE_COMMAND(copy_command)
     reads_count(&from);
     if (from.entry) {
         /* May delete an expired key, after which only from's entry, not its slot, is still good. */
-        db_open(&to, target, call_key(c, 1), c->now_ms);
+        db_open(&to, target, call_key(c, 1), c->now_ms, call_look_flags(c));
     }
     if (!from.entry || (to.entry && !replace)) {
         reply_i64(c->reply, 0);
@@ -251,7 +254,9 @@ WRITE_COMMAND(copy_command)
     if (entry_type(from.entry) != VALUE_STRING && !call_reserve(c, call_copy_bytes(from.entry))) {
         return;
     }
-    put_as_new(&to, entry_copy(from.entry, to.key.name, entry_expiry_ms(from.entry)));
+    struct entry *copy = entry_copy(from.entry, to.key.name, entry_expiry_ms(from.entry));
+    entry_set_clock(copy, access_initial(c->now_ms));
+    put_as_new(&to, copy);
     call_unreserve();
     call_changed(c, &to, EVENT_GENERIC, "copy_to");
     if (unlikely(propagate_peers)) {

@@ -357,7 +357,7 @@ static void move_between(struct call *c, struct keyref *source, struct keyref *t
     event_notify(EVENT_LIST, push_event(to), target->db->id, target->key.name);
     list_pop(e, from);
     /* The target's coming may have moved the source's slot. */
-    call_open(c, 0, source);
+    call_open_again(c, 0, source);
     assert(source->entry == e);
     lists_removed(c, source, pop_event(from));
 }

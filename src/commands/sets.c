@@ -116,7 +116,7 @@ WRITE_COMMAND(smove_command)
     }
     call_open(c, 1, &to);
     /* Opening the second key may have deleted it, and with it moved the first one's place. */
-    call_open(c, 0, &from);
+    call_open_again(c, 0, &from);
     if (entry_type(from.entry) != VALUE_SET || (to.entry && entry_type(to.entry) != VALUE_SET)) {
         reply_wrong_type(c->reply);
         return;
@@ -136,7 +136,7 @@ WRITE_COMMAND(smove_command)
     }
     call_changed(c, &from, EVENT_SET, "srem");
     sets_delete_empty(&from);
-    call_open(c, 1, &to);
+    call_open_again(c, 1, &to);
     struct entry *e = prepare_set(c, &to, 3, 1, &fresh);
     bool added = set_add(e, &m);
     if (fresh) {

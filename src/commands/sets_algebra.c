@@ -43,7 +43,7 @@ static bool begin(struct call *c, enum sets_operation_kind kind, int first, int 
 {
     assert(first + count <= c->key_count);
     sets_operation_init(o, kind, count);
-    return find_sets(c, call_key(c, first), count, c->session->no_touch ? DB_NO_TOUCH : 0, o->sets);
+    return find_sets(c, call_key(c, first), count, call_look_flags(c), o->sets);
 }
 
 /* ---- in slices ---- */

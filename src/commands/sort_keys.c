@@ -73,7 +73,7 @@ bool sort_pattern_read(struct call *c, const struct sort_pattern *p, struct slic
     buf_append_slice(name, element);
     buf_append_slice(name, p->suffix);
     struct key key = key_of(buf_slice(name));
-    struct entry *e = db_read(c->db, &key, c->now_ms, c->session->no_touch ? DB_NO_TOUCH : 0);
+    struct entry *e = db_read(c->db, &key, c->now_ms, call_look_flags(c));
     if (!e) {
         return false;
     }

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "value/stream_lag.h"
 
 /* IDs of XCLAIM that are parsed without a block of memory. */
 #define IDS_ON_STACK 64
@@ -184,7 +185,8 @@ static void claim_ids(struct call *c, struct claim *claim, const struct stream_i
 {
     uint64_t claimed = 0;
     if (stream_id_compare(last_id, claim->group->last_id) > 0) {
-        claim->group->last_id = last_id;
+        const struct stream_facts *facts = stream_facts(claim->ref.entry);
+        stream_group_place(facts, claim->group, last_id, stream_rank(facts, last_id));
         c->dirty++;
         if (unlikely(propagate_on)) {
             streams_propagate_position(c, claim->ref.key.name, claim->group);

@@ -9,6 +9,7 @@
 #include "keyspace/access.h"
 #include "keyspace/reclaim.h"
 #include "keyspace/waiting.h"
+#include "value/stream_lag.h"
 
 /* Options that are given twice make more words than these, which Redis takes as another fault. */
 #define CREATE_MAX_WORDS 8
@@ -178,10 +179,13 @@ WRITE_COMMAND(xgroup_create_command)
     if (!ref.entry) {
         make_stream(c, &ref);
     }
-    if (!stream_group_add(stream_groups(ref.entry), c->argv[3], id, o.entries_read)) {
+    struct stream_group *g =
+        stream_group_add(stream_groups(ref.entry), c->argv[3], id, STREAM_READ_UNKNOWN);
+    if (!g) {
         reply_error(c->reply, "BUSYGROUP Consumer Group name already exists");
         return;
     }
+    stream_group_place(stream_facts(ref.entry), g, id, o.entries_read);
     streams_group_changed(c, &ref, "xgroup-create");
     reply_ok(c->reply);
 }
@@ -203,8 +207,7 @@ WRITE_COMMAND(xgroup_setid_command)
         streams_reply_bad_id(c);
         return;
     }
-    g->last_id = id;
-    g->entries_read = o.entries_read;
+    stream_group_place(stream_facts(ref.entry), g, id, o.entries_read);
     streams_group_changed(c, &ref, "xgroup-setid");
     reply_ok(c->reply);
 }

@@ -118,8 +118,8 @@ static bool parse_streams(struct call *c, int first, struct read_options *o)
     o->first = first;
     o->streams = words / 2;
     if (words % 2 != 0) {
-        reply_error(c->reply, "ERR Unbalanced XREAD list of streams: for each stream key an ID or "
-                              "'$' must be specified.");
+        reply_error(c->reply, "ERR Unbalanced 'xread' list of streams: for each stream key an ID "
+                              "or '$' must be specified.");
         return false;
     }
     return true;

@@ -35,7 +35,7 @@ enum call_access call_access(const struct call *c)
 struct entry *call_read(struct call *c, int k)
 {
     assert(k < c->key_count);
-    return db_read(c->db, &c->keys[k], c->now_ms, c->session->no_touch ? DB_NO_TOUCH : 0);
+    return db_read(c->db, &c->keys[k], c->now_ms, call_look_flags(c));
 }
 
 struct entry *call_peek(struct call *c, int k)
@@ -57,7 +57,13 @@ bool call_read_typed(struct call *c, int k, enum value_type type, struct entry *
 void call_open(struct call *c, int k, struct keyref *ref)
 {
     assert(k < c->key_count);
-    db_open(ref, c->db, &c->keys[k], c->now_ms);
+    db_open(ref, c->db, &c->keys[k], c->now_ms, call_look_flags(c));
+}
+
+void call_open_again(struct call *c, int k, struct keyref *ref)
+{
+    assert(k < c->key_count);
+    db_open(ref, c->db, &c->keys[k], c->now_ms, DB_NO_TOUCH);
 }
 
 bool call_open_typed(struct call *c, int k, enum value_type type, struct keyref *ref)

@@ -93,6 +93,11 @@ static inline const struct key *call_key(const struct call *c, int k)
 {
     return &c->keys[k];
 }
+/* Flags (db.h) with which the caller's commands look at keys, but for TOUCH: CLIENT NO-TOUCH. */
+static inline unsigned call_look_flags(const struct call *c)
+{
+    return unlikely(c->session->no_touch) ? DB_NO_TOUCH : 0;
+}
 /* The live entry of the k-th key, NULL when missing; touches clock and counters (not under CLIENT
  * NO-TOUCH). */
 struct entry *call_read(struct call *c, int k) REQUIRES_SHARED(keyspace_lock);
@@ -104,8 +109,11 @@ bool call_read_typed(struct call *c, int k, enum value_type type, struct entry *
     REQUIRES_SHARED(keyspace_lock);
 /* Opens the k-th key for writing, whatever its type. */
 void call_open(struct call *c, int k, struct keyref *ref) REQUIRES(keyspace_lock);
-/* The same, of a type: false (and WRONGTYPE replied) when there is another; ref->entry NULL when
- * missing. */
+/* Opens a key once more, which has been opened before a change to the database that may have moved
+ * its place: no further access. */
+void call_open_again(struct call *c, int k, struct keyref *ref) REQUIRES(keyspace_lock);
+/* As call_open, of a type: false (and WRONGTYPE replied) when there is another; ref->entry NULL
+ * when missing. */
 bool call_open_typed(struct call *c, int k, enum value_type type, struct keyref *ref) MUST_CHECK
     REQUIRES(keyspace_lock);
 /* Announces a change: event of `class`, WATCH and tracking, and one more in c->dirty. After the

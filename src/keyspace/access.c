@@ -3,6 +3,7 @@
  * minutes; new keys begin at 5. */
 #include "keyspace/access.h"
 
+#include "base/clock.h"
 #include "base/rand.h"
 
 #define LFU_INITIAL 5
@@ -13,9 +14,12 @@
 #define AHEAD_S 3600
 #define AHEAD_MINUTES 60
 
+#define MINUTE_MS 60000
+
 static struct {
     int policy;
     int64_t lfu_log_factor, lfu_decay_minutes;
+    int64_t lfu_since_ms; /* when uses began to be counted */
 } settings;
 
 bool access_lfu;
@@ -45,17 +49,28 @@ static bool apply_policy(const struct option *option, const char **error)
 
 void access_setup(void)
 {
-    access_lfu = settings.policy == POLICY_ALLKEYS_LFU || settings.policy == POLICY_VOLATILE_LFU;
+    bool lfu = settings.policy == POLICY_ALLKEYS_LFU || settings.policy == POLICY_VOLATILE_LFU;
+    if (lfu && !access_lfu) {
+        settings.lfu_since_ms = clock_wall_ms();
+    }
+    access_lfu = lfu;
 }
 
 static inline uint32_t lfu_minutes(int64_t now_ms)
 {
-    return (uint32_t)(now_ms / 60000) & 0xffff;
+    return (uint32_t)(now_ms / MINUTE_MS) & 0xffff;
+}
+
+/* Minutes since those of an LFU clock. */
+static inline uint32_t lfu_elapsed(uint32_t clock, int64_t now_ms)
+{
+    uint32_t elapsed = (lfu_minutes(now_ms) - (clock >> 8)) & 0xffff;
+    return elapsed > 0xffff - AHEAD_MINUTES ? 0 : elapsed;
 }
 
 static inline uint32_t lfu_clock(unsigned counter, int64_t now_ms)
 {
-    return lfu_minutes(now_ms) << 8 | counter;
+    return lfu_minutes(now_ms) << 8 | counter | ENTRY_CLOCK_KIND;
 }
 
 uint32_t access_initial(int64_t now_ms)
@@ -66,12 +81,13 @@ uint32_t access_initial(int64_t now_ms)
 unsigned access_frequency(const struct entry *e, int64_t now_ms)
 {
     uint32_t clock = entry_clock(e);
-    unsigned counter = clock & 0xff;
+    bool counts = clock & ENTRY_CLOCK_KIND;
+    unsigned counter = counts ? clock & 0xff : LFU_INITIAL;
     if (settings.lfu_decay_minutes > 0) {
-        uint32_t elapsed = (lfu_minutes(now_ms) - (clock >> 8)) & 0xffff;
-        elapsed = elapsed > 0xffff - AHEAD_MINUTES ? 0 : elapsed;
-        uint64_t steps = elapsed / (uint64_t)settings.lfu_decay_minutes;
-        counter = steps > counter ? 0 : counter - (unsigned)steps;
+        int64_t elapsed = counts ? (int64_t)lfu_elapsed(clock & ENTRY_CLOCK_MASK, now_ms)
+                                 : (now_ms - settings.lfu_since_ms) / MINUTE_MS;
+        int64_t steps = elapsed / settings.lfu_decay_minutes;
+        counter = steps > (int64_t)counter ? 0 : steps > 0 ? counter - (unsigned)steps : counter;
     }
     return counter;
 }
@@ -93,7 +109,12 @@ void access_touch_lfu(struct entry *e, int64_t now_ms)
 
 int64_t access_idle_ms(const struct entry *e, int64_t now_ms)
 {
-    uint32_t elapsed = (access_lru_clock(now_ms) - entry_clock(e)) & ENTRY_CLOCK_MASK;
+    uint32_t clock = entry_clock(e);
+    if (clock & ENTRY_CLOCK_KIND) {
+        int64_t minutes = lfu_elapsed(clock & ENTRY_CLOCK_MASK, now_ms);
+        return minutes == 0 ? 0 : (minutes - 1) * MINUTE_MS + now_ms % MINUTE_MS;
+    }
+    uint32_t elapsed = (access_lru_clock(now_ms) - clock) & ENTRY_CLOCK_MASK;
     return elapsed > ENTRY_CLOCK_MASK - AHEAD_S ? 0 : (int64_t)elapsed * 1000;
 }
 

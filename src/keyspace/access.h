@@ -1,6 +1,9 @@
 /* The access clock of entries: 24 bits that mean LRU (seconds, wrapping after 194 days) or LFU (16
- * bits of minutes and a logarithmic counter of 8 bits), by the maxmemory policy. State: the mode is
- * world state; the clocks are atomic. */
+ * bits of minutes and a logarithmic counter of 8 bits), by the maxmemory policy; ENTRY_CLOCK_KIND
+ * is set where they mean LFU. So a change of policy needs no walk over all keys: a clock of the
+ * other kind is understood until the key is used next. One that counted uses says when the last
+ * was; one of seconds stands for the counter of a new key, made when the policy changed. State: the
+ * mode is world state; the clocks are atomic. */
 #ifndef KEYSPACE_ACCESS_H
 #define KEYSPACE_ACCESS_H
 
@@ -26,7 +29,7 @@ extern bool access_lfu;
 bool access_is_lfu(void);
 /* True while the policy goes by the time of the last use (allkeys-lru, volatile-lru). World. */
 bool access_is_lru(void);
-/* Boot, after the configuration is loaded. */
+/* Boot, after the configuration is loaded; when the policy changes. World. */
 void access_setup(void);
 /* The clock of a new entry. */
 uint32_t access_initial(int64_t now_ms);
@@ -46,9 +49,9 @@ static inline void access_touch(struct entry *e, int64_t now_ms)
         entry_set_clock(e, access_lru_clock(now_ms));
     }
 }
-/* Milliseconds since the last access (LRU). */
+/* Milliseconds since the last access (LRU). From a clock of uses: since the end of its minute. */
 int64_t access_idle_ms(const struct entry *e, int64_t now_ms);
-/* The decayed counter (LFU). */
+/* The decayed counter (LFU). From a clock of seconds: a new key's, as old as the policy. */
 unsigned access_frequency(const struct entry *e, int64_t now_ms);
 /* Sets idle time or counter (RESTORE IDLETIME/FREQ). */
 void access_set_idle_ms(struct entry *e, int64_t idle_ms, int64_t now_ms);

@@ -200,7 +200,8 @@ static void find_ref(struct keyref *ref)
     ref->entry = ref->slot ? table_entry(*ref->slot) : NULL;
 }
 
-void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t now_ms)
+void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t now_ms,
+             unsigned flags)
 {
     ref->db = db;
     ref->key = *key;
@@ -215,7 +216,7 @@ void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t n
     if (unlikely(*ref->slot & DB_TAG_MEMBERS) && !expire_frozen) {
         expire_members(ref, now_ms, UINT64_MAX);
     }
-    if (likely(ref->entry != NULL)) {
+    if (likely(ref->entry != NULL) && !(flags & DB_NO_TOUCH)) {
         access_touch(ref->entry, now_ms);
     }
 }

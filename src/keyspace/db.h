@@ -49,7 +49,7 @@ struct db *db_at(int index);
 /* Keys of all databases, expired ones that still lie there among them. */
 uint64_t db_all_keys(void) REQUIRES_SHARED(keyspace_lock);
 
-/* How a reader looks at keys. */
+/* How keys are looked at. */
 enum db_read_flag {
     DB_NO_TOUCH =
         1 << 0, /* leaves the access clock and hit counters alone (OBJECT, TYPE, TTL ...) */
@@ -73,9 +73,9 @@ struct keyref {
 
 /* Opens a key for writing; one that has expired is deleted first (event, propagation), and so are
  * members whose time has come: all of them, since the command needs the rest as it is; where there
- * may be very many, db_note_due comes first. Touches the access clock. */
-void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t now_ms)
-    REQUIRES(keyspace_lock);
+ * may be very many, db_note_due comes first. Touches the access clock, unless DB_NO_TOUCH. */
+void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t now_ms,
+             unsigned flags) REQUIRES(keyspace_lock);
 /* Puts `entry_take` (whose key is ref's) there, replacing what was, which is reclaimed later; the
  * key keeps a replication stamp, so that it may be another block that stands there: go on with
  * ref->entry. Fires

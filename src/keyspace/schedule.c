@@ -99,7 +99,7 @@ void schedule_add(struct db *db, struct entry *e)
         schedule.heap = mem_realloc(schedule.heap, schedule.capacity * sizeof(struct scheduled *));
     }
     struct scheduled *s = mem_alloc(sizeof(*s) + key.len);
-    *s = (struct scheduled){.due_ms = job_next_ms(job, clock_wall_ms()),
+    *s = (struct scheduled){.due_ms = job->due_ms ? job->due_ms : job_next_ms(job, clock_wall_ms()),
                             .db = db,
                             .job = job,
                             .key_len = (uint32_t)key.len};
@@ -116,6 +116,7 @@ void schedule_remove(struct entry *e)
 {
     struct job *job = job_of(e);
     assert(job->scheduled);
+    job->due_ms = job->scheduled->due_ms; /* it may come back under another name */
     drop(job->scheduled);
     publish();
 }

@@ -68,7 +68,7 @@ static bool put_key(const struct file_loader *l, const struct loaded_key *k) REQ
     }
     struct key key = key_of(entry_key(k->e));
     struct keyref ref;
-    db_open(&ref, k->db, &key, l->now_ms);
+    db_open(&ref, k->db, &key, l->now_ms, 0);
     if (ref.entry) {
         db_delete(&ref, false);
     }

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "value/stream.h"
 #include "value/stream_group.h"
+#include "value/stream_lag.h"
 #include "value/stream_load.h"
 
 #include <stdlib.h>
@@ -277,9 +278,13 @@ static bool load_consumers(struct loader *l, struct stream_group *g, struct orph
 static bool load_group(struct loader *l)
 {
     struct stream_id last;
-    uint64_t read_count = (uint64_t)STREAM_READ_UNKNOWN, pending;
-    if (!rdb_read_string(l->r, &l->text) || !read_id(l->r, &last) ||
-        (l->type != RDB_STREAM && !rdb_read_len(l->r, &read_count)) ||
+    const struct stream_facts *facts = stream_facts(l->e);
+    uint64_t read_count, pending;
+    if (!rdb_read_string(l->r, &l->text) || !read_id(l->r, &last)) {
+        return false;
+    }
+    read_count = (uint64_t)stream_rank(facts, last); /* older forms leave that to the reader */
+    if ((l->type != RDB_STREAM && !rdb_read_len(l->r, &read_count)) ||
         !rdb_read_count(l->r, PENDING_BYTES, &pending)) {
         return false;
     }
@@ -287,10 +292,11 @@ static bool load_group(struct loader *l)
         return rdb_fail(l->r, "a stream's group that is damaged");
     }
     struct stream_group *g =
-        stream_group_add(stream_groups(l->e), buf_slice(&l->text), last, (int64_t)read_count);
+        stream_group_add(stream_groups(l->e), buf_slice(&l->text), last, STREAM_READ_UNKNOWN);
     if (!g) {
         return rdb_fail(l->r, "a stream's group that is there twice");
     }
+    stream_group_place(facts, g, last, (int64_t)read_count);
     struct buf orphans = {0};
     bool ok = load_orphans(l->r, &orphans, pending) &&
               load_consumers(l, g, (struct orphan *)(void *)orphans.data, pending);

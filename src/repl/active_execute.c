@@ -147,7 +147,7 @@ static bool run_expired(struct active_execute *x, int db, int argc, const struct
         return false;
     }
     struct key key = key_of(argv[1]);
-    db_open(&ref, active_execute_db(x, db), &key, active_clock_ms(x->clock));
+    db_open(&ref, active_execute_db(x, db), &key, active_clock_ms(x->clock), 0);
     if (ref.entry && ref.entry->flags & ENTRY_EXPIRES &&
         entry_expiry_ms(ref.entry) == deadline_ms) {
         expire_delete(&ref);

@@ -194,7 +194,7 @@ static void remove_gone(struct active_node *n, int db, struct slice name) REQUIR
     const struct entry *e = db_look(where, &key);
     if (e && (expire_is_over(entry_expiry_ms(e), now_ms) || member_ttl_all_due(e, now_ms))) {
         n->own.muted = true;
-        db_open(&ref, where, &key, now_ms);
+        db_open(&ref, where, &key, now_ms, 0);
         n->own.muted = false;
     }
 }

@@ -140,7 +140,7 @@ static void settle_item(struct job *j, struct item *item, int64_t now_ms)
     struct buf sent = item->payload;
     int64_t sent_expiry_ms = item->expiry_ms;
     item->payload = (struct buf){0};
-    db_open(&ref, j->db, &key, now_ms);
+    db_open(&ref, j->db, &key, now_ms, 0);
     if (!ref.entry) {
         /* Expired here, it does so there; or somebody has deleted it. */
         item->state = sent_expiry_ms <= now_ms ? ITEM_DONE : ITEM_TO_DELETE;

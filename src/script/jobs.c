@@ -104,7 +104,7 @@ static void remove_key(struct db *db, struct slice name, int64_t now_ms) REQUIRE
 {
     struct keyref ref;
     struct key key = key_of(name);
-    db_open(&ref, db, &key, now_ms);
+    db_open(&ref, db, &key, now_ms, 0);
     if (db_delete(&ref, false)) {
         stats_add(STAT_DIRTY, 1);
         propagate_delete(db, name, false);

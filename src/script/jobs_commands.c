@@ -112,8 +112,14 @@ WRITE_COMMAND(cron_command)
     if (!parse_mode(c, &a.terms) || !parse_times(c, &a) || !parse_words(c, &a)) {
         return;
     }
+    if (!c->session->internal) {
+        job_terms_catch_up(&a.terms, c->now_ms);
+    }
     call_open(c, 0, &ref);
     struct entry *e = job_create(ref.key.name, &a.terms);
+    if (!c->session->internal) {
+        job_of(e)->due_ms = a.terms.start_ms + a.terms.interval_ms;
+    }
     entry_set_clock(e, access_initial(c->now_ms));
     db_put(&ref, e);
     if (unlikely(propagate_on)) {

@@ -33,12 +33,19 @@ static inline void copy_bytes(char *to, struct slice from)
     }
 }
 
+/* The encoding as it stands in an entry's word: without its fourth bit. */
+static uint32_t encoding_bits(enum value_type type, enum encoding encoding)
+{
+    assert((type >= ENTRY_LONE_TYPE) == (encoding >= ENTRY_LONE_ENCODING));
+    return ((uint32_t)encoding & 7) << 29;
+}
+
 static struct entry *create(struct slice key, enum value_type type, enum encoding encoding,
                             uint8_t flags, size_t embedded_len, int64_t expiry_ms)
 {
     assert(key.len <= UINT32_MAX && embedded_len <= ENTRY_EMBEDDED_MAX);
     struct entry *e = mem_alloc(mem_size_class(shape_bytes(flags, key.len, embedded_len)));
-    atomic_init(&e->word, ((uint32_t)type << 24) | ((uint32_t)encoding << 28));
+    atomic_init(&e->word, ((uint32_t)type << 24) | encoding_bits(type, encoding));
     e->flags = flags;
     e->short_key_len = (uint8_t)key.len;
     e->embedded_len = (uint16_t)embedded_len;
@@ -134,8 +141,9 @@ void entry_set_integer(struct entry *e, int64_t value)
 
 void entry_set_encoding(struct entry *e, enum encoding encoding)
 {
-    uint32_t word = entry_word(e) & ~((uint32_t)15 << 28);
-    atomic_store_explicit(&e->word, word | ((uint32_t)encoding << 28), memory_order_relaxed);
+    uint32_t word = entry_word(e) & ~((uint32_t)7 << 29);
+    atomic_store_explicit(&e->word, word | encoding_bits(entry_type(e), encoding),
+                          memory_order_relaxed);
 }
 
 size_t entry_block_bytes(const struct entry *e)

@@ -1,7 +1,9 @@
 /* An entry: a key with its value in one allocation.
  *
  *   bytes  field
- *   4      word: access clock (LRU/LFU) in bits 0-23, type in bits 24-27, encoding in bits 28-31
+ *   4      word: access clock in bits 0-23, type in bits 24-27, what the clock counts (LRU/LFU) in
+ *          bit 28, the low three bits of the encoding in bits 29-31 (its fourth follows from the
+ *          type)
  *   1      flags (enum entry_flag)
  *   1      key length, when not ENTRY_LONG_KEY
  *   2      length of an embedded value, or room for the payload of a collection
@@ -70,7 +72,16 @@ static_assert(sizeof(struct entry) == 8, "the head of an entry is 8 bytes");
 /* Longest value that is embedded, whatever the length of the key before it. */
 #define ENTRY_EMBEDDED_MAX 1024
 
+/* The access clock: 24 bits, and one that says what they count. */
 #define ENTRY_CLOCK_MASK 0xffffffu
+#define ENTRY_CLOCK_KIND (1u << 28)
+#define ENTRY_CLOCK_ALL (ENTRY_CLOCK_MASK | ENTRY_CLOCK_KIND)
+/* Types from this one on have one encoding each, which begin here. */
+#define ENTRY_LONE_TYPE VALUE_STREAM
+#define ENTRY_LONE_ENCODING ENCODING_STREAM
+static_assert((int)ENTRY_LONE_ENCODING == 8 && VALUE_NESTED > ENTRY_LONE_TYPE &&
+                  VALUE_CRON > ENTRY_LONE_TYPE && VALUE_MODULE < ENTRY_LONE_TYPE,
+              "the encoding's fourth bit");
 
 static inline uint32_t entry_word(const struct entry *e)
 {
@@ -82,20 +93,21 @@ static inline enum value_type entry_type(const struct entry *e)
 }
 static inline enum encoding entry_encoding(const struct entry *e)
 {
-    return (enum encoding)(entry_word(e) >> 28);
+    uint32_t word = entry_word(e);
+    return (enum encoding)(word >> 29 | (((word >> 24) & 15) >= ENTRY_LONE_TYPE) << 3);
 }
-/* The 24-bit access clock; keyspace/access.h gives it its meaning. */
+/* The access clock (ENTRY_CLOCK_ALL); keyspace/access.h gives it its meaning. */
 static inline uint32_t entry_clock(const struct entry *e)
 {
-    return entry_word(e) & ENTRY_CLOCK_MASK;
+    return entry_word(e) & ENTRY_CLOCK_ALL;
 }
-/* Sets the access clock. Shared mode suffices: only these 24 bits change under it, and a lost
- * update between two readers loses nothing but one of two near-equal times. */
+/* Sets the access clock. Shared mode suffices: only these bits change under it, and a lost update
+ * between two readers loses nothing but one of two near-equal times. */
 static inline void entry_set_clock(struct entry *e, uint32_t clock)
 {
     uint32_t word = entry_word(e);
-    if ((word & ENTRY_CLOCK_MASK) != clock) {
-        atomic_store_explicit(&e->word, (word & ~ENTRY_CLOCK_MASK) | clock, memory_order_relaxed);
+    if ((word & ENTRY_CLOCK_ALL) != clock) {
+        atomic_store_explicit(&e->word, (word & ~ENTRY_CLOCK_ALL) | clock, memory_order_relaxed);
     }
 }
 

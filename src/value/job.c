@@ -11,6 +11,13 @@ bool job_times_are_valid(int64_t start_ms, int64_t interval_ms)
            interval_ms <= JOB_TIME_MAX_MS;
 }
 
+void job_terms_catch_up(struct job_terms *terms, int64_t now_ms)
+{
+    if (!terms->single && terms->start_ms + terms->interval_ms < now_ms) {
+        terms->start_ms = now_ms - terms->interval_ms;
+    }
+}
+
 struct job *job_of(const struct entry *e)
 {
     assert(entry_type(e) == VALUE_CRON && entry_encoding(e) == ENCODING_JOB);

@@ -4,6 +4,10 @@
  * a whole number of intervals, one that does not at its start and one interval. It runs in the
  * database where its key is, with the rights of the user who made it.
  *
+ * A job that is made so late that its first time has passed runs at once, as KeyDB's do; one that
+ * repeats then counts from that run, which its maker sees to (job_terms_catch_up). One that comes
+ * out of a file or from another server has had its runs: its next time counts.
+ *
  * State: keyspace. Making one needs no lock. */
 #ifndef VALUE_JOB_H
 #define VALUE_JOB_H
@@ -28,6 +32,7 @@ struct job_terms {
 struct job {
     struct job_terms terms;
     struct scheduled *scheduled; /* NULL: in no database */
+    int64_t due_ms;              /* in none: when it is to run next; 0: as its terms say */
     size_t bytes;
 };
 
@@ -35,6 +40,9 @@ extern const struct value_ops job_ops;
 
 /* False when the times are none that a job can have. */
 bool job_times_are_valid(int64_t start_ms, int64_t interval_ms);
+/* Terms that are made now: where they repeat and their first time has passed, this moment becomes
+ * it. */
+void job_terms_catch_up(struct job_terms *terms, int64_t now_ms);
 /* A new entry without expiry; the terms, whose times are valid, are copied. */
 struct entry *job_create(struct slice key, const struct job_terms *terms);
 /* The job of such an entry. */

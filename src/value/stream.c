@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "value/stream_group.h"
+#include "value/stream_lag.h"
 #include "value/stream_priv.h"
 
 #include <openssl/sha.h>
@@ -147,6 +148,9 @@ void stream_set_facts(struct entry *e, struct stream_id last_id, const uint64_t 
     assert(!entries_added || *entries_added <= STREAM_ADDED_MAX);
     struct stream *s = stream_of(e);
     struct stream_facts *facts = &s->facts;
+    bool other_count =
+        (entries_added && *entries_added != facts->entries_added) ||
+        (max_deleted_id && stream_id_compare(*max_deleted_id, facts->max_deleted_id) < 0);
     facts->last_id = last_id;
     if (facts->length == 0 && s->nodes.count > 0 && stream_id_compare(last_id, s->tail_id) < 0) {
         drop_nodes(s); /* deleted entries, before which the next one may stand */
@@ -157,6 +161,7 @@ void stream_set_facts(struct entry *e, struct stream_id last_id, const uint64_t 
     if (max_deleted_id) {
         facts->max_deleted_id = *max_deleted_id;
     }
+    stream_groups_forget_counts(facts, &s->groups, other_count);
 }
 
 /* ---- appending ---- */

@@ -3,13 +3,11 @@
 
 #include <assert.h>
 
-/* True when an entry that came after `from`, or that one itself, and not before all that are there
- * now, was deleted: how many entries stand behind `from` is not to be told by counting. */
-static bool has_tombstone(const struct stream_facts *facts, struct stream_id from)
+/* True when none of the entries from the first that is there up to the last was deleted from among
+ * them: their number tells their ranks. */
+static bool is_whole(const struct stream_facts *facts)
 {
-    return facts->length > 0 && !stream_id_is_zero(facts->max_deleted_id) &&
-           stream_id_compare(facts->max_deleted_id, facts->first_id) >= 0 &&
-           stream_id_compare(facts->max_deleted_id, from) >= 0;
+    return stream_id_compare(facts->max_deleted_id, facts->first_id) < 0;
 }
 
 int64_t stream_rank(const struct stream_facts *facts, struct stream_id id)
@@ -26,7 +24,7 @@ int64_t stream_rank(const struct stream_facts *facts, struct stream_id id)
         return STREAM_READ_UNKNOWN;
     }
     int to_first = stream_id_compare(id, facts->first_id);
-    if (to_first > 0 || has_tombstone(facts, facts->first_id)) {
+    if (to_first > 0 || !is_whole(facts)) {
         return STREAM_READ_UNKNOWN;
     }
     /* All that are there now came in a row, the last ones of all: those before them are the rest.
@@ -37,27 +35,55 @@ int64_t stream_rank(const struct stream_facts *facts, struct stream_id id)
 
 bool stream_group_lag(const struct stream_facts *facts, const struct stream_group *g, int64_t *lag)
 {
-    int64_t added = (int64_t)facts->entries_added;
-    int64_t read = g->entries_read;
-    if (added == 0) {
-        *lag = 0;
+    int64_t length = (int64_t)facts->length;
+    int to_last = stream_id_compare(g->last_id, facts->last_id);
+    int to_first = stream_id_compare(g->last_id, facts->first_id);
+    *lag = 0;
+    if (length == 0 || to_last == 0) {
         return true;
     }
-    if (read == STREAM_READ_UNKNOWN || has_tombstone(facts, g->last_id)) {
-        read = stream_rank(facts, g->last_id);
+    if (to_last > 0) {
+        return false; /* what will be added may be before the group's place */
     }
-    *lag = (int64_t)((uint64_t)added - (uint64_t)read);
-    return read != STREAM_READ_UNKNOWN;
+    if (to_first <= 0) {
+        *lag = length - (to_first == 0);
+        return is_whole(facts);
+    }
+    *lag = (int64_t)facts->entries_added - g->entries_read;
+    return g->entries_read != STREAM_READ_UNKNOWN && facts->entries_added < STREAM_ADDED_MAX &&
+           stream_id_compare(facts->max_deleted_id, g->last_id) <= 0 && *lag >= 0 && *lag < length;
+}
+
+void stream_group_place(const struct stream_facts *facts, struct stream_group *g,
+                        struct stream_id id, int64_t entries_read)
+{
+    int64_t added = (int64_t)facts->entries_added;
+    assert(entries_read >= STREAM_READ_UNKNOWN);
+    bool beyond = stream_id_compare(id, facts->last_id) > 0;
+    g->last_id = id;
+    g->entries_read = beyond ? STREAM_READ_UNKNOWN : entries_read < added ? entries_read : added;
 }
 
 void stream_group_advance(const struct stream_facts *facts, struct stream_group *g,
                           struct stream_id id)
 {
-    assert(stream_id_compare(id, g->last_id) > 0);
-    if (g->entries_read != STREAM_READ_UNKNOWN && !has_tombstone(facts, id)) {
-        g->entries_read += g->entries_read < INT64_MAX;
-    } else if (facts->entries_added > 0) {
-        g->entries_read = stream_rank(facts, id);
+    assert(stream_id_compare(id, g->last_id) > 0 && stream_id_compare(id, facts->last_id) <= 0);
+    int64_t rank = stream_rank(facts, id);
+    /* None went from behind the group's place, so `id` is the next that ever was. */
+    bool is_next = stream_id_compare(facts->max_deleted_id, g->last_id) <= 0 &&
+                   stream_id_compare(facts->first_id, g->last_id) <= 0;
+    if (rank == STREAM_READ_UNKNOWN && is_next && g->entries_read != STREAM_READ_UNKNOWN) {
+        rank = g->entries_read + 1;
     }
-    g->last_id = id;
+    stream_group_place(facts, g, id, rank);
+}
+
+void stream_groups_forget_counts(const struct stream_facts *facts, const struct radix *groups,
+                                 bool all)
+{
+    struct radix_cursor at = radix_first(groups);
+    for (; radix_cursor_valid(&at); radix_cursor_next(&at)) {
+        struct stream_group *g = stream_group_at(&at);
+        stream_group_place(facts, g, g->last_id, all ? STREAM_READ_UNKNOWN : g->entries_read);
+    }
 }

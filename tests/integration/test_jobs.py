@@ -50,6 +50,13 @@ def test_errors(client):
             (["single", -5, COUNT], b"ERR interval must be positive"),
             (["single", 2**62, 5, COUNT], b"ERR value is out of range"),
             (["single", 2**62, COUNT], b"ERR value is out of range"),
+            (["single", -(2**60) - 1, 5, COUNT], b"ERR value is out of range"),
+            (["repeat", 2**60 + 1, 5, COUNT], b"ERR value is out of range"),
+            (["repeat", 0, 2**60 + 1, COUNT], b"ERR value is out of range"),
+            (["repeat", 0, 0, COUNT], b"ERR interval must be positive"),
+            (["repeat", 0, -(2**63), COUNT], b"ERR interval must be positive"),
+            (["repeat", 2**63, COUNT], b"ERR missing expire time"),
+            (["repeat", "1.5", 5, COUNT], b"ERR missing expire time"),
             (["single", 5, COUNT, "x"], b"ERR value is not an integer or out of range"),
             (["single", 5, COUNT, 2, "k"], b"ERR Missing arguments or numkeys is too big"),
             (["single", 5, COUNT, -1, "k"], b"ERR Missing arguments or numkeys is too big")):
@@ -102,15 +109,63 @@ def test_once_may_make_itself_anew(client):
     eventually(lambda: client.call("EXISTS", "j") == 0, "the end", 60)
 
 
-def test_start_in_the_past_keeps_its_times(client):
-    """Of one that repeats only the next time counts; one that does not is late, and runs."""
+LONG_AGO = [0, -1, -2**60, 1, -(10**12)]
+
+
+@pytest.mark.parametrize("mode", ["repeat", "single"])
+def test_a_first_time_that_has_passed_is_now(client, mode):
+    for i, start in enumerate(LONG_AGO):
+        client.ok("KEYDB.CRON", "j%d" % i, mode, start, 1000000, COUNT, 1, "n")
+    eventually(lambda: number(client) == len(LONG_AGO), "each has run", 60)
+    stands_still(client)
+    assert client.call("EXISTS", *("j%d" % i for i in range(len(LONG_AGO)))) == \
+        (len(LONG_AGO) if mode == "repeat" else 0)
+
+
+def test_a_first_time_that_has_passed_counts_on_from_now(client):
+    begun = time.monotonic()
+    client.ok("KEYDB.CRON", "j", "repeat", 0, 900, COUNT, 1, "n")
+    eventually(lambda: number(client) == 2, "two runs", 60)
+    assert time.monotonic() - begun >= 0.9  # not at the next multiple of 900 since 1970
+
+
+def test_times_at_the_ends(client):
+    """Past, now, and beyond: what runs, and what waits."""
     wall_ms = int(time.time() * 1000)
-    client.ok("KEYDB.CRON", "daily", "repeat", wall_ms - 3600000, 86400000, COUNT, 1, "no")
-    client.ok("KEYDB.CRON", "late", "single", wall_ms - 3600000, 5, COUNT, 1, "n")
-    eventually(lambda: number(client) == 1, "the late one", 60)
-    client.ok("KEYDB.CRON", "often", "repeat", wall_ms - 3600000, 20, COUNT, 1, "n")
-    runs(client)
-    assert number(client, "no") == 0
+    waits = [(wall_ms, FAR), (wall_ms - 3600000, 86400000), (wall_ms + 86400000, 1), (2**60, 2**60), (0, 2**60)]
+    due = [(wall_ms - 3600000, 5), (wall_ms - 5, 5), (-(2**60), 2**60), (-(2**60), 1), (wall_ms, 1)]
+    for i, (start, interval) in enumerate(waits):
+        client.ok("KEYDB.CRON", "wait%d" % i, "single", start, interval, COUNT, 1, "waits%d" % i)
+    client.ok("KEYDB.CRON", "without start", "single", 2**60, COUNT, 1, "none")
+    for i, (start, interval) in enumerate(due):
+        client.ok("KEYDB.CRON", "due%d" % i, "single", start, interval, COUNT, 1, "n")
+    eventually(lambda: number(client) == len(due), "what is due", 60)
+    assert client.call("EXISTS", *("waits%d" % i for i in range(len(waits)))) == 0
+    assert client.call("EXISTS", *("wait%d" % i for i in range(len(waits)))) == len(waits)
+
+
+def test_runs_late_once_only(make_server):
+    """What is told to logs and replicas holds the time that it was made to begin at: a restart does not
+    make it late again."""
+    server = make_server({"appendonly": "yes", "appendfsync": "always", "aof-use-rdb-preamble": "no",
+                          "repl-diskless-sync-delay": "0"}, files=["appendonlydir"])
+    replica = make_server(NOW)
+    follow(replica, server)
+    with server.connect() as client:
+        client.ok("KEYDB.CRON", "j", "repeat", 0, FAR, COUNT, 1, "n")
+        eventually(lambda: number(client) == 1, "the first run", 60)
+        client.ok("RENAME", "j", "k")
+        client.call("MOVE", "k", 3)
+    server.kill()
+    server.start()
+    for s in (server, replica):
+        with s.connect() as client:
+            if s is replica:
+                client.ok("REPLICAOF", "NO", "ONE")
+            stands_still(client)
+            assert number(client) == 1
+            client.ok("SELECT", 3)
+            assert client.call("TYPE", "k") == b"cron"
 
 
 def test_made_anew_replaces(client):

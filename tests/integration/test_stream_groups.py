@@ -122,6 +122,8 @@ def test_the_error_names_the_command(client, ours_only):
     assert client.error("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", "t", "1") == \
         b"ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be " \
         b"specified."
+    assert client.error("XREAD", "COUNT", "1", "STREAMS", "s", "t", "1") == \
+        b"ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be specified."
 
 
 # ---- arguments ----

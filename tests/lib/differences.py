@@ -60,6 +60,9 @@ DIFFERENCES = [
                _error(b"ERR wrong number of arguments")),
     Difference("XREADGROUP", "since 7.2 the text names the command and its special ID",
                _error(b"ERR Unbalanced 'xreadgroup' list"), _error(b"ERR Unbalanced XREAD list")),
+    Difference("XREAD", "since 7.2 the text names the command as XREADGROUP's does",
+               _is(b"ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must "
+                   b"be specified."), _error(b"ERR Unbalanced XREAD list")),
     # Also intended, and kept out of the generated programs: asking in vain makes a consumer (7.2);
     # XINFO CONSUMERS' idle counts from the last attempt, successful or not (7.2); the count of
     # deliveries stays at 2^63-1 where the oracle's goes on at -2^63; XAUTOCLAIM with a huge COUNT

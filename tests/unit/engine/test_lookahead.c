@@ -102,7 +102,7 @@ static void put(const char *name, struct entry *(*make)(struct slice key)) NO_TH
     struct keyref ref;
     struct key key = key_of(slice_cstr(name));
     keyspace_lock_exclusive();
-    db_open(&ref, db_at(0), &key, NOW);
+    db_open(&ref, db_at(0), &key, NOW, 0);
     db_put(&ref, make(key.name));
     keyspace_unlock_exclusive();
     reclaim_run();
@@ -113,7 +113,7 @@ static void drop(const char *name) NO_THREAD_SAFETY_ANALYSIS
     struct keyref ref;
     struct key key = key_of(slice_cstr(name));
     keyspace_lock_exclusive();
-    db_open(&ref, db_at(0), &key, NOW);
+    db_open(&ref, db_at(0), &key, NOW, 0);
     db_delete(&ref, false);
     keyspace_unlock_exclusive();
     reclaim_run();
@@ -276,7 +276,7 @@ static void test_leaves_no_trace(void **state) NO_THREAD_SAFETY_ANALYSIS
     struct keyref ref;
     keyspace_unlock_shared();
     keyspace_lock_exclusive();
-    db_open(&ref, db_at(0), &key, NOW);
+    db_open(&ref, db_at(0), &key, NOW, 0);
     db_set_expiry(&ref, 1); /* long ago */
     entry_set_clock(ref.entry, 77);
     keyspace_unlock_exclusive();

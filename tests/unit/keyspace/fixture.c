@@ -84,7 +84,7 @@ struct keyref fixture_open(struct db *db, const char *key, int64_t now_ms)
 {
     struct key k = key_of(slice_cstr(key));
     struct keyref ref;
-    db_open(&ref, db, &k, now_ms);
+    db_open(&ref, db, &k, now_ms, 0);
     return ref;
 }
 

@@ -7,6 +7,7 @@
 
 #include "keyspace/fixture.h"
 
+#include "base/clock.h"
 #include "keyspace/access.h"
 #include "keyspace/event.h"
 
@@ -106,6 +107,43 @@ static void test_frequency_rises_with_use(void **state)
     assert_in_range(access_frequency(entry, NOW), 9, 35);
 }
 
+/* After a change of policy a clock of the other kind is understood. */
+static void test_the_other_kind(void **state)
+{
+    (void)state;
+    const int64_t now = clock_wall_ms();
+    fixture_set_option(access_options, "lfu-decay-time", "1");
+    fixture_set_option(access_options, "lfu-log-factor", "0");
+    access_set_idle_ms(entry, 100 * DAY, now);
+    fixture_set_option(access_options, "maxmemory-policy", "allkeys-lfu");
+    /* A new key's counter, as old as the policy. */
+    assert_int_equal(access_frequency(entry, now), 5);
+    assert_int_equal(access_frequency(entry, now + 2 * MINUTE + 30000), 3);
+    assert_int_equal(access_frequency(entry, now + 400 * DAY), 0);
+    access_touch(entry, now + 2 * MINUTE + 30000);
+    assert_int_equal(access_frequency(entry, now + 2 * MINUTE + 30000), 4);
+    /* And back: by the minute, never older than it is. */
+    const int64_t minute = now - now % MINUTE;
+    access_set_frequency(entry, 200, minute + 59000);
+    fixture_set_option(access_options, "maxmemory-policy", "allkeys-lru");
+    assert_int_equal(access_idle_ms(entry, minute + 59500), 0);
+    assert_int_equal(access_idle_ms(entry, minute + MINUTE + 1500), 1500);
+    assert_int_equal(access_idle_ms(entry, minute + 10 * MINUTE), 9 * MINUTE);
+    assert_int_equal(access_idle_ms(entry, minute - MINUTE), 0); /* another thread's clock */
+    /* The count has not gone, until the key is used. */
+    fixture_set_option(access_options, "maxmemory-policy", "volatile-lfu");
+    assert_int_equal(access_frequency(entry, minute + 59500), 200);
+    fixture_set_option(access_options, "maxmemory-policy", "noeviction");
+    access_touch(entry, minute + 59500);
+    assert_int_equal(access_idle_ms(entry, minute + 61500), 2000);
+    fixture_set_option(access_options, "maxmemory-policy", "volatile-lfu");
+    assert_int_equal(access_frequency(entry, minute + 59500), 5);
+    fixture_set_option(access_options, "maxmemory-policy", "allkeys-lfu");
+    assert_int_equal(access_frequency(entry, minute + 59500), 5);
+    assert_int_equal(entry_type(entry), VALUE_STRING);
+    assert_int_equal(entry_encoding(entry), ENCODING_EMBEDDED);
+}
+
 static void test_touch_keeps_type_and_encoding(void **state)
 {
     (void)state;
@@ -183,6 +221,7 @@ int main(void)
         ENTRY_TEST(test_frequency_decays),
         ENTRY_TEST(test_frequency_rises_with_use),
         ENTRY_TEST(test_touch_keeps_type_and_encoding),
+        ENTRY_TEST(test_the_other_kind),
         cmocka_unit_test(test_letters_of_the_event_option),
         cmocka_unit_test(test_events_of_other_classes_are_silent),
         cmocka_unit_test(test_new_keys_are_told_when_wanted),

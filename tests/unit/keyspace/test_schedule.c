@@ -72,6 +72,50 @@ static void test_next(void **state)
     assert_true(job_times_are_valid(-JOB_TIME_MAX_MS, 1));
 }
 
+static void check_catch_up(bool single, int64_t start_ms, int64_t interval_ms, int64_t expected_ms)
+{
+    struct job_terms terms = {.single = single, .start_ms = start_ms, .interval_ms = interval_ms};
+    job_terms_catch_up(&terms, 1700000000000);
+    assert_int_equal(terms.start_ms, expected_ms);
+    assert_true(job_times_are_valid(terms.start_ms, terms.interval_ms));
+}
+
+/* What is made too late begins now, where it repeats. */
+static void test_catch_up(void **state)
+{
+    (void)state;
+    const int64_t now_ms = 1700000000000;
+    check_catch_up(false, 0, 900, now_ms - 900);
+    check_catch_up(false, -JOB_TIME_MAX_MS, 1, now_ms - 1);
+    check_catch_up(false, -JOB_TIME_MAX_MS, JOB_TIME_MAX_MS, now_ms - JOB_TIME_MAX_MS);
+    check_catch_up(false, now_ms - 900, 900, now_ms - 900);
+    check_catch_up(false, now_ms - 900, 901, now_ms - 900);
+    check_catch_up(false, now_ms, 1, now_ms);
+    check_catch_up(false, JOB_TIME_MAX_MS, JOB_TIME_MAX_MS, JOB_TIME_MAX_MS);
+    check_catch_up(true, 0, 900, 0);
+}
+
+/* A job that was to run at a time of its own keeps that under another name, in another place. */
+static void test_due_goes_with_the_job(void **state) NO_THREAD_SAFETY_ANALYSIS
+{
+    (void)state;
+    struct keyref ref;
+    struct key one = key_of(SLICE("k01")), other = key_of(SLICE("k02"));
+    db_open(&ref, db_at(0), &one, 1, 0);
+    db_put(&ref, make(one.name, false, 0, 1000000));
+    int64_t due_ms = schedule_first()->due_ms;
+    struct entry *e = entry_with_key(db_take(&ref), other.name);
+    assert_int_equal(schedule_count(), 0);
+    assert_int_equal(job_of(e)->due_ms, due_ms);
+    job_of(e)->due_ms = 5;
+    db_open(&ref, db_at(1), &other, 1, 0);
+    db_put(&ref, e);
+    assert_int_equal(schedule_first()->due_ms, 5);
+    assert_ptr_equal(schedule_first()->db, db_at(1));
+    db_open(&ref, db_at(1), &other, 1, 0);
+    assert_true(db_delete(&ref, false));
+}
+
 /* ---- the order ---- */
 
 /* What ought to be there: when each key's job is due, 0 for none. */
@@ -107,7 +151,7 @@ static void change_key(int d, int k) REQUIRES(keyspace_lock)
     snprintf(name, sizeof(name), "k%02d", k);
     struct key key = key_of(slice_cstr(name));
     struct keyref ref;
-    db_open(&ref, db_at(d), &key, 1);
+    db_open(&ref, db_at(d), &key, 1, 0);
     switch (rand_below(6)) {
     case 0:
         model[d][k] = 0;
@@ -168,7 +212,7 @@ static void test_advance_and_skip(void **state)
         snprintf(name, sizeof(name), "k%02d", k);
         struct key key = key_of(slice_cstr(name));
         struct keyref ref;
-        db_open(&ref, db_at(0), &key, 1);
+        db_open(&ref, db_at(0), &key, 1, 0);
         db_put(&ref, make(key.name, k == 0, FUTURE_MS, 100 + k));
     }
     /* Each turn takes the first one's time on. */
@@ -177,7 +221,7 @@ static void test_advance_and_skip(void **state)
     assert_true(s->job->terms.single);
     struct keyref ref;
     struct key key = key_of(SLICE("k00"));
-    db_open(&ref, db_at(0), &key, 1);
+    db_open(&ref, db_at(0), &key, 1, 0);
     db_delete(&ref, false);
     for (int turn = 0; turn < 1000; turn++) {
         s = schedule_first();
@@ -196,6 +240,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_next),
+        cmocka_unit_test(test_catch_up),
+        cmocka_unit_test_setup_teardown(test_due_goes_with_the_job, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_advance_and_skip, setup, teardown),
     };

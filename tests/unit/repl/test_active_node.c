@@ -140,7 +140,7 @@ static void test_writes_of_nobody_get_no_dot(void **state)
     struct key key = key_of(SLICE("k"));
     struct keyref ref;
     keyspace_lock_exclusive();
-    db_open(&ref, db, &key, REAL_START_MS);
+    db_open(&ref, db, &key, REAL_START_MS, 0);
     db_put(&ref, entry_create_string(key.name, SLICE("v"), ENTRY_NO_EXPIRY));
     assert_null(entry_stamp(db_look(db, &key)));
     keyspace_unlock_exclusive();

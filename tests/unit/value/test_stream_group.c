@@ -290,29 +290,115 @@ static void test_deliveries_end(void **state)
     assert_int_equal(p.deliveries, INT64_MAX);
 }
 
-/* Where nothing was deleted, the lag is what is behind last_id, and always known. */
+/* What is to be known of a stream and one of its groups, by looking at everything. Entries have the
+ * IDs 1-0, 2-0 ... */
+struct history {
+    struct entry *e;
+    struct stream_group g;
+    bool there[300];
+    uint64_t added;
+    bool with_deletes;
+};
+
+static struct stream_id id_after(const struct history *h, uint64_t ms)
+{
+    for (ms++; ms <= h->added && !h->there[ms]; ms++) {
+    }
+    return (struct stream_id){ms <= h->added ? ms : 0, 0};
+}
+
+static void history_step(struct history *h)
+{
+    struct slice words[2] = {SLICE("f"), SLICE("v")};
+    const struct stream_facts *facts = stream_facts(h->e);
+    uint64_t some = 1 + rand_below((uint32_t)h->added + 1);
+    struct stream_id next = id_after(h, h->g.last_id.ms);
+    switch (rand_below(h->with_deletes ? 8 : 6)) {
+    case 0:
+    case 1:
+        h->there[++h->added] = true;
+        stream_append(h->e, (struct stream_id){h->added, 0}, words, 2);
+        break;
+    case 2:
+    case 3:
+    case 4:
+        if (next.ms) {
+            stream_group_advance(facts, &h->g, next);
+        }
+        break;
+    case 5:
+        if (rand_below(8) == 0) {
+            struct stream_trim trim = {.kind = STREAM_TRIM_ID, .id = {some, 0}};
+            stream_trim(h->e, &trim);
+            for (uint64_t i = 1; i < some; i++) {
+                h->there[i] = false;
+            }
+        } else if (rand_below(16) == 0) { /* the group goes anywhere, counts unknown */
+            stream_group_place(facts, &h->g, (struct stream_id){some - 1, 0}, STREAM_READ_UNKNOWN);
+        }
+        break;
+    default: /* the last that was read, or any */
+        some = rand_below(2) ? h->g.last_id.ms : some;
+        if (stream_delete(h->e, (struct stream_id){some, 0})) {
+            assert_true(h->there[some]);
+            h->there[some] = false;
+        }
+    }
+}
+
+/* Returns whether the lag is known. */
+static bool history_check(const struct history *h)
+{
+    int64_t right = 0, lag;
+    for (uint64_t i = h->g.last_id.ms + 1; i <= h->added; i++) {
+        right += h->there[i];
+    }
+    if (h->g.entries_read != STREAM_READ_UNKNOWN && h->there[h->g.last_id.ms]) {
+        assert_int_equal(h->g.entries_read, h->g.last_id.ms);
+    }
+    bool known = stream_group_lag(stream_facts(h->e), &h->g, &lag);
+    if (known) {
+        assert_int_equal(lag, right);
+    }
+    return known;
+}
+
+/* A lag that is told is the number of entries behind last_id, whatever was deleted and trimmed. */
 static void test_lag_counts(void **state)
 {
     (void)state;
-    for (int round = 0; round < 50; round++) {
-        struct entry *e = stream_create(SLICE("k"));
-        struct stream_group g = {.entries_read = STREAM_READ_UNKNOWN};
-        struct slice words[2] = {SLICE("f"), SLICE("v")};
-        uint64_t added = 0;
-        for (int n = 0; n < 60; n++) {
-            int64_t lag;
-            if (rand_below(2)) {
-                stream_append(e, (struct stream_id){++added, 0}, words, 2);
-            } else if (g.last_id.ms < added) {
-                struct stream_id next = {g.last_id.ms + 1, 0};
-                stream_group_advance(stream_facts(e), &g, next);
-                assert_int_equal(g.entries_read, next.ms);
-            }
-            assert_true(stream_group_lag(stream_facts(e), &g, &lag));
-            assert_int_equal(lag, added - g.last_id.ms);
+    int known = 0, all = 0;
+    for (int round = 0; round < 300; round++) {
+        struct history h = {.e = stream_create(SLICE("k")), .with_deletes = round % 3};
+        h.g.entries_read = round % 2 ? 0 : STREAM_READ_UNKNOWN;
+        for (int n = 0; n < 250; n++) {
+            history_step(&h);
+            known += history_check(&h);
+            all++;
         }
-        entry_destroy(&e);
+        entry_destroy(&h.e);
     }
+    assert_true(known > all / 2); /* it is not always unknown */
+}
+
+/* Where nothing was deleted and nobody moved the group, it is always known. */
+static void test_lag_is_known(void **state)
+{
+    (void)state;
+    struct history h = {.e = stream_create(SLICE("k"))};
+    h.g.entries_read = STREAM_READ_UNKNOWN;
+    struct slice words[2] = {SLICE("f"), SLICE("v")};
+    for (int n = 0; n < 500 && h.added < 250; n++) {
+        struct stream_id next = id_after(&h, h.g.last_id.ms);
+        if (rand_below(2)) {
+            h.there[++h.added] = true;
+            stream_append(h.e, (struct stream_id){h.added, 0}, words, 2);
+        } else if (next.ms) {
+            stream_group_advance(stream_facts(h.e), &h.g, next);
+        }
+        assert_true(history_check(&h));
+    }
+    entry_destroy(&h.e);
 }
 
 static const struct {
@@ -333,12 +419,20 @@ static const struct {
     {3, 5, {3, 0}, {5, 0}, {0, 0}, {4, 0}, 4, -1, 1},
     /* A tombstone before the first does no harm, one behind the group does. */
     {3, 5, {3, 0}, {5, 0}, {2, 0}, {2, 0}, -1, 2, 3},
+    {3, 6, {3, 0}, {6, 0}, {4, 0}, {2, 0}, 2, -1, INT64_MIN},
     {3, 6, {3, 0}, {6, 0}, {4, 0}, {3, 0}, 3, -1, INT64_MIN},
+    {3, 6, {3, 0}, {6, 0}, {4, 0}, {4, 0}, 4, -1, 2},
     {3, 6, {3, 0}, {6, 0}, {4, 0}, {5, 0}, 5, -1, 1},
-    {3, 6, {3, 0}, {6, 0}, {4, 0}, {6, 0}, 9, 6, -3},
-    /* Counters set by hand. */
-    {1, INT64_MAX, {3, 0}, {3, 0}, {0, 0}, {3, 0}, 0, INT64_MAX, INT64_MAX},
-    {1, 1, {3, 0}, {3, 0}, {0, 0}, {2, 0}, INT64_MAX, 0, 1 - INT64_MAX},
+    /* What was counted before those up to the first had gone. */
+    {1, 4, {4, 0}, {4, 0}, {3, 0}, {2, 0}, 2, 3, 1},
+    {1, 5, {5, 0}, {5, 0}, {0, 0}, {1, 0}, 1, 4, 1},
+    /* Counters set by hand: the end is known all the same, and nothing that cannot be is told. */
+    {3, 6, {3, 0}, {6, 0}, {4, 0}, {6, 0}, 9, 6, 0},
+    {1, INT64_MAX, {3, 0}, {3, 0}, {0, 0}, {3, 0}, 0, INT64_MAX, 0},
+    {1, 1, {3, 0}, {3, 0}, {0, 0}, {2, 0}, INT64_MAX, 0, 1},
+    {3, 5, {3, 0}, {5, 0}, {0, 0}, {4, 0}, 6, -1, INT64_MIN},
+    {3, 5, {3, 0}, {5, 0}, {0, 0}, {4, 0}, 2, -1, INT64_MIN},
+    {3, INT64_MAX, {3, 0}, {5, 0}, {0, 0}, {4, 0}, INT64_MAX - 1, -1, INT64_MIN},
 };
 
 static void test_lag_cases(void **state)
@@ -357,6 +451,40 @@ static void test_lag_cases(void **state)
         assert_int_equal(known, lags[i].lag != INT64_MIN);
         assert_int_equal(known ? lag : INT64_MIN, lags[i].lag);
     }
+}
+
+/* A count that is given is cut to what was ever added, and not kept for a place that the stream has
+ * not reached, or that it goes back from. */
+static void test_place(void **state)
+{
+    (void)state;
+    struct entry *e = stream_create(SLICE("k"));
+    struct slice words[2] = {SLICE("f"), SLICE("v")};
+    const struct stream_facts *facts = stream_facts(e);
+    uint64_t same = 3, other = 9;
+    for (uint64_t i = 1; i <= 3; i++) {
+        stream_append(e, (struct stream_id){i, 0}, words, 2);
+    }
+    struct stream_group *g = stream_group_add(stream_groups(e), SLICE("g"), STREAM_ID_MIN, 0);
+    static const struct {
+        uint64_t ms;
+        int64_t given, kept;
+    } cases[] = {{2, 2, 2},  {2, 7, 3},           {2, -1, -1}, {3, INT64_MAX, 3},
+                 {4, 2, -1}, {UINT64_MAX, 0, -1}, {0, 0, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        stream_group_place(facts, g, (struct stream_id){cases[i].ms, 0}, cases[i].given);
+        assert_int_equal(g->last_id.ms, cases[i].ms);
+        assert_int_equal(g->entries_read, cases[i].kept);
+    }
+    stream_group_place(facts, g, (struct stream_id){2, 0}, 2);
+    stream_set_facts(e, (struct stream_id){5, 0}, &same, NULL);
+    assert_int_equal(g->entries_read, 2);
+    stream_set_facts(e, (struct stream_id){5, 0}, &other, NULL);
+    assert_int_equal(g->entries_read, STREAM_READ_UNKNOWN);
+    stream_group_place(facts, g, (struct stream_id){5, 0}, 9);
+    stream_set_facts(e, (struct stream_id){4, 0}, NULL, NULL);
+    assert_int_equal(g->entries_read, STREAM_READ_UNKNOWN);
+    entry_destroy(&e);
 }
 
 /* Pending entries are counted once: about as many bytes as their records have. */
@@ -385,7 +513,9 @@ int main(void)
         cmocka_unit_test(test_groups_by_name),
         cmocka_unit_test(test_deliveries_end),
         cmocka_unit_test(test_lag_counts),
+        cmocka_unit_test(test_lag_is_known),
         cmocka_unit_test(test_lag_cases),
+        cmocka_unit_test(test_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
