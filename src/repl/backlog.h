@@ -82,6 +82,12 @@ uint64_t backlog_offset(void);
 /* Bytes that are kept, and the memory of all their blocks. */
 uint64_t backlog_kept_bytes(void) REQUIRES_SHARED(keyspace_lock);
 
+/* Memory of the stream and of transfers beyond what the backlog itself may take: it is there for
+ * replicas that have not read it yet, and goes with them or their reading. It is not counted
+ * against maxmemory: keys that were evicted for it would make the stream longer still. Any
+ * thread. */
+size_t backlog_readers_bytes(void);
+
 /* repl-backlog-size. World. */
 extern int64_t backlog_size_bytes;
 
