@@ -60,6 +60,11 @@ static size_t own_bytes(void)
     return ((size_t)backlog_size_bytes / CHAIN_BLOCK_BYTES + 3) * sizeof(struct chain_block);
 }
 
+uint64_t backlog_kept_most_bytes(void)
+{
+    return (uint64_t)own_bytes();
+}
+
 size_t backlog_readers_bytes(void)
 {
     size_t all = chain_memory_bytes(), own = own_bytes();
