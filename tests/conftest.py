@@ -4,6 +4,7 @@ server        a server shared by all tests of one thread count; empty and as con
               start of each test; the test fails when the server died or reported an error
 make_server   private servers with options of the test's own
 make_oracle   the same of Debian's redis-server
+play          replicas of a server that the test plays itself
 connect       clients of `server`
 client        one RESP2 client of `server`
 oracle        Debian's redis-server, shared, empty at the start of each test
@@ -19,6 +20,7 @@ import time
 import pytest
 
 from lib.bounds import scaled
+from lib.replica import Played
 from lib.resp import Connection, Error
 from lib.server import ORACLE, Server, is_redis, server_path
 
@@ -298,3 +300,17 @@ def needs(server):
                     pytest.skip("Redis has no %s" % command)
 
     return check
+
+
+@pytest.fixture
+def play():
+    """play(server, ("capa", "eof"), ...): a replica that the test plays, closed at its end."""
+    played = []
+
+    def make(server, *greeting):
+        played.append(Played(server, *greeting))
+        return played[-1]
+
+    yield make
+    for p in played:
+        p.close()

@@ -98,14 +98,13 @@ PLAIN_COMMAND(memory_command_stats)
     stats_i64(r, "peak.allocated", (int64_t)f.peak);
     stats_i64(r, "total.allocated", (int64_t)f.used);
     stats_i64(r, "startup.allocated", (int64_t)f.startup);
-    /* What has its own memory only in later versions uses none in this one. */
-    stats_i64(r, "replication.backlog", 0);
-    stats_i64(r, "clients.slaves", 0);
+    stats_i64(r, "replication.backlog", (int64_t)f.backlog);
+    stats_i64(r, "clients.slaves", (int64_t)f.replicas);
     stats_i64(r, "clients.normal", (int64_t)f.clients);
-    stats_i64(r, "cluster.links", 0);
-    stats_i64(r, "aof.buffer", 0);
-    stats_i64(r, "lua.caches", 0);
-    stats_i64(r, "functions.caches", 0);
+    stats_i64(r, "cluster.links", 0); /* there is no cluster bus in this version */
+    stats_i64(r, "aof.buffer", (int64_t)f.aof);
+    stats_i64(r, "lua.caches", (int64_t)f.scripts);
+    stats_i64(r, "functions.caches", (int64_t)f.functions);
     uint64_t fields = 10 + stats_databases(r);
     size_t net = f.used > f.startup ? f.used - f.startup : 0;
     stats_i64(r, "overhead.total", (int64_t)f.overhead);
@@ -154,6 +153,10 @@ static void doctor_examine(const struct memory_figures *f, struct buf *out)
         {memory_ratio(f->clients, f->used), 0.25, (int64_t)f->clients,
          "Clients take a large part of the memory: look at CLIENT LIST for those with long output "
          "(omem) or query buffers (qbuf), and at client-output-buffer-limit."},
+        {memory_ratio(f->replicas, f->used), 0.25, (int64_t)f->replicas,
+         "Replicas that do not take what is sent to them make the server keep much of the "
+         "replication stream: look at CLIENT LIST TYPE replica (omem), and at "
+         "client-output-buffer-limit replica."},
     };
     for (size_t i = 0; i < sizeof(findings) / sizeof(findings[0]); i++) {
         const struct doctor_finding *d = &findings[i];

@@ -3,16 +3,16 @@
 #include "keyspace/db.h"
 
 static size_t figures_startup_bytes;
-static size_t (*figures_client_bytes)(void);
+static void (*figures_source)(struct memory_figures *f);
 
 void memory_figures_note_startup(void)
 {
     figures_startup_bytes = mem_used_bytes();
 }
 
-void memory_figures_set_clients(size_t (*client_bytes)(void))
+void memory_figures_set_source(void (*tell)(struct memory_figures *f))
 {
-    figures_client_bytes = client_bytes;
+    figures_source = tell;
 }
 
 void memory_figures_collect(struct memory_figures *f)
@@ -26,14 +26,17 @@ void memory_figures_collect(struct memory_figures *f)
     }
     keyspace_leave(taken);
     f->allocator = mem_stats(); /* first: it corrects what follows */
-    f->clients = figures_client_bytes ? figures_client_bytes() : 0;
+    if (figures_source) {
+        figures_source(f);
+    }
     f->used = mem_used_bytes();
     f->peak = mem_peak_bytes();
     if (f->peak < f->used) {
         f->peak = f->used;
     }
     f->rss = mem_rss_bytes();
-    f->overhead = f->startup + f->clients + f->tables;
+    f->overhead = f->startup + f->clients + f->backlog + f->replicas + f->aof + f->scripts +
+                  f->functions + f->tables;
     f->dataset = f->used > f->overhead ? f->used - f->overhead : 0;
 }
 

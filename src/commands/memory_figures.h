@@ -15,8 +15,12 @@ struct memory_figures {
     size_t used, peak, rss;
     size_t startup;  /* in use when the server had started, before any data */
     size_t clients;  /* buffers and bookkeeping of clients */
-    size_t tables;   /* the databases' tables, without entries */
-    size_t overhead; /* startup, clients and tables */
+    size_t backlog;  /* the replication stream, as far as the backlog keeps it by itself */
+    size_t replicas; /* what of the stream, and of transfers, is there for replicas only */
+    size_t aof;      /* what the AOF's file has not got yet */
+    size_t scripts, functions; /* what is kept of them */
+    size_t tables;             /* the databases' tables, without entries */
+    size_t overhead;           /* startup and all of these */
     size_t dataset;  /* the rest: entries and what hangs off them */
     uint64_t keys;
     struct mem_stats allocator;
@@ -24,9 +28,9 @@ struct memory_figures {
 
 /* Boot, when everything is set up: what is in use from here on is the data's doing. */
 void memory_figures_note_startup(void);
-/* Boot: who can tell the bytes of clients (any thread, no lock needed). Without one they count as
- * 0. */
-void memory_figures_set_clients(size_t (*client_bytes)(void));
+/* Boot: who can tell what others hold (any thread, no lock needed), into the fields that are named
+ * after them. Without it they are 0. */
+void memory_figures_set_source(void (*tell)(struct memory_figures *f));
 /* Fills `f`. Visits the keyspace (lock.h) for the sizes of the tables. */
 void memory_figures_collect(struct memory_figures *f);
 

@@ -54,7 +54,10 @@ static struct {
     bool replica_evicts_nothing;    /* replica-ignore-maxmemory */
     _Atomic uint64_t over_since_ms; /* monotonic; 0: within */
     _Atomic uint64_t exceeded_ms;
-    void (*changed)(void); /* immutable after boot */
+    /* Immutable after boot. */
+    void (*changed)(void);
+    size_t (*exempt[EVICT_EXEMPT_MAX])(void);
+    int exempt_count;
 } state;
 
 struct candidate {
@@ -354,10 +357,30 @@ static bool evict_step(size_t bytes, int64_t now_ms, unsigned *deleted)
 
 /* ---- the limit ---- */
 
+void evict_exempt(size_t (*bytes)(void))
+{
+    for (int i = 0; i < state.exempt_count; i++) {
+        if (state.exempt[i] == bytes) {
+            return;
+        }
+    }
+    assert(state.exempt_count < EVICT_EXEMPT_MAX);
+    state.exempt[state.exempt_count++] = bytes;
+}
+
+size_t evict_exempt_bytes(void)
+{
+    size_t sum = 0;
+    for (int i = 0; i < state.exempt_count; i++) {
+        sum += state.exempt[i]();
+    }
+    return sum;
+}
+
 size_t evict_counted_bytes(void)
 {
-    size_t used = mem_used_bytes(), going = reclaim_pending_bytes();
-    return used > going ? used - going : 0;
+    size_t used = mem_used_bytes(), not_counted = reclaim_pending_bytes() + evict_exempt_bytes();
+    return used > not_counted ? used - not_counted : 0;
 }
 
 bool evict_look_is_due(void)
@@ -544,9 +567,14 @@ static void keep_machine(int64_t now_ms, uint64_t budget_us)
 
 void evict_cron(int64_t now_ms, int64_t budget_us)
 {
-    if (evict_limit_bytes != 0) {
+    static bool was_over; /* the cron's */
+    bool over = evict_limit_bytes != 0 && evict_counted_bytes() > (size_t)evict_limit_bytes;
+    /* Seen over the limit once it may be in the middle of a call, which holds what it is about to
+     * free, and the lock: its own thread looks when it is done. */
+    if (evict_limit_bytes != 0 && (!over || was_over)) {
         run_for(now_ms, (uint64_t)budget_us);
     }
+    was_over = over;
     if (state.force_percent != 0) {
         keep_machine(now_ms, (uint64_t)budget_us);
     }

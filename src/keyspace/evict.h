@@ -57,7 +57,8 @@ bool evict_has_outgrown(void);
 /* Looks, and evicts as long as there is need and time. The calling thread frees what it has
  * collected (reclaim_run). Nothing is evicted while eviction is suspended: EVICT_WITHIN then. */
 enum evict_result evict_run(int64_t now_ms) EXCLUDES(keyspace_lock);
-/* Cron: the same for a server where nobody writes, for up to `budget_us`; and, for as long again,
+/* Cron: the same for a server where nobody writes, for up to `budget_us`, if two looks in
+ * succession find too much in use; and, for as long again,
  * what force-eviction-percent wants: while the machine as a whole uses more of its memory, keys go,
  * as the policy says, but nothing is refused. */
 void evict_cron(int64_t now_ms, int64_t budget_us) EXCLUDES(keyspace_lock);
@@ -67,8 +68,15 @@ void evict_suspend(bool suspended);
  * replica-ignore-maxmemory says otherwise). Any thread. */
 void evict_set_elsewhere(bool elsewhere);
 
-/* Bytes in use that are counted against the limit: all but what is on its way to be freed by the
- * background thread. */
+/* Boot: memory that is not counted against the limit: buffers that evicting makes longer, so that
+ * counting them would never end. Who tells how much it is (any thread that is awake, no lock; must
+ * be quick). At most EVICT_EXEMPT_MAX; once is enough. */
+#define EVICT_EXEMPT_MAX 4
+void evict_exempt(size_t (*bytes)(void));
+/* The sum of that. Awake. */
+size_t evict_exempt_bytes(void);
+/* Bytes in use that are counted against the limit: all but that, and what is on its way to be freed
+ * by the background thread. Awake. */
 size_t evict_counted_bytes(void);
 /* How long memory has been over the limit, milliseconds: in all, the present time included, and the
  * present time alone (0: it is not). */

@@ -101,6 +101,10 @@ struct client {
     size_t out_bytes;
     uint32_t out_count;
     uint64_t soft_limit_since_s; /* 0: not over it */
+    /* For the hard limit, where there is one: bytes that waited when the turn began which this wall
+     * clock is of, and what was added since. */
+    size_t told_bytes;
+    int64_t told_in_us;
 
     size_t counted_bytes;         /* see client_memory.h */
     uint64_t created_s, active_s; /* monotonic seconds */

@@ -222,7 +222,7 @@ void client_append_line(struct buf *out, const struct client *c, const struct co
     append_number(out, " multi-mem=", transaction_bytes(s));
     append_number(out, " rbs=0 rbp=0 obl=0 oll=", c->out_count);
     append_number(out, " omem=", c->out_bytes + feed_pending(c));
-    append_number(out, " tot-mem=", client_memory_bytes(c));
+    append_number(out, " tot-mem=", client_memory_bytes(c) + feed_pending(c));
     append_text(out, " events=r", c->flags & CLIENT_WANTS_WRITE ? "w" : "");
     append_text(out, " cmd=", command_name(c, running));
     append_text(out, " user=", s->user);

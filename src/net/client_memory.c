@@ -42,7 +42,8 @@ static void set_counted(struct client *c, size_t bytes)
 
 void client_memory_note(struct client *c)
 {
-    bool counts = !(c->flags & (CLIENT_NO_EVICT | CLIENT_CLOSE_ASAP | CLIENT_UNREGISTERED));
+    bool counts =
+        !(c->flags & (CLIENT_NO_EVICT | CLIENT_FED | CLIENT_CLOSE_ASAP | CLIENT_UNREGISTERED));
     size_t bytes = counts ? client_memory_bytes(c) : 0;
     c->thread->clients_grew |= bytes > c->counted_bytes;
     set_counted(c, bytes);

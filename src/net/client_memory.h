@@ -4,7 +4,7 @@
  * of the largest of them; anybody may read both. A thread whose clients have grown adds the sums up
  * at the end of its turn, and above the limit has the thread with the largest client close it: a
  * client is only ever closed by its own thread, which looks at all its clients first, and goes on
- * as long as there is need. Clients that have asked for CLIENT NO-EVICT do not count.
+ * as long as there is need. Clients that have asked for CLIENT NO-EVICT and replicas do not count.
  *
  * State: sums and bounds are atomic, written by their thread; all else is thread-owned. */
 #ifndef NET_CLIENT_MEMORY_H

@@ -41,9 +41,19 @@ void feed_forget(struct client *c)
     f->ops->gone(f);
 }
 
+bool feed_is_over(const struct client *c)
+{
+    return c->feed->ops->over(c->feed);
+}
+
 uint64_t feed_pending(const struct client *c)
 {
     return c->feed ? c->feed->ops->pending(c->feed) : 0;
+}
+
+uint64_t feed_least_limit(const struct client *c)
+{
+    return c->feed && c->feed->ops->least_limit ? c->feed->ops->least_limit() : 0;
 }
 
 /* ---- waking ---- */

@@ -22,8 +22,14 @@ struct feed_ops {
     int (*next)(struct feed *f, struct iovec *vectors, int max);
     /* So many of those bytes are sent. */
     void (*sent)(struct feed *f, size_t bytes);
+    /* Whether the client is to be closed now. Asked each time that feeds are woken, be the client's
+     * socket full or not. */
+    bool (*over)(struct feed *f);
     /* Bytes that wait to be sent. Also under the GIL. */
     uint64_t (*pending)(const struct feed *f);
+    /* A smaller hard limit of those is taken as this: so much may wait where it begins.
+     * May be NULL. */
+    uint64_t (*least_limit)(void);
     /* The client is no more; the feed is its owner's again. */
     void (*gone)(struct feed *f);
 };
@@ -48,7 +54,11 @@ void feeds_wake(void);
 /* A turn's batch has run, its replies are sent: serves the thread's feeds, wakes the other threads.
  */
 void feeds_run_woken(struct server_thread *t);
+/* Whether a client that has a feed is to be closed. Owner. */
+bool feed_is_over(const struct client *c);
 /* Bytes that wait for the client. Owner, or world. */
 uint64_t feed_pending(const struct client *c);
+/* The smallest hard limit of those, 0 for who has no feed. Owner. */
+uint64_t feed_least_limit(const struct client *c);
 
 #endif

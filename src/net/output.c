@@ -19,6 +19,9 @@
 /* Unsent replies that a client may have before authentication (Redis's limit since CVE-2025-21605);
  * what the socket's own buffer takes comes before. */
 #define STRANGER_UNREAD_BYTES 1024
+/* Replies of a turn that no hard limit counts: as much as Redis builds in a client's own buffer,
+ * which it does not count, so that the smallest limit leaves room for answers to simple requests. */
+#define UNCOUNTED_BYTES ((uint64_t)16 * 1024)
 
 static void fail(struct client *c)
 {
@@ -126,11 +129,52 @@ static const struct output_limit *limit_of(const struct client *c)
                                                   : limit;
 }
 
+static void close_over_limit(struct client *c, uint64_t bytes)
+{
+    if (!(c->flags & CLIENT_CLOSE_ASAP)) {
+        log_warning(
+            "Closing client %s: %zu bytes of unread replies passed client-output-buffer-limit",
+            c->session.peer, (size_t)bytes);
+        stats_add(STAT_OUTPUT_LIMIT_CLOSED, 1);
+        client_close_asap(c);
+    }
+}
+
+/* Whether so many bytes may be added to what the client is told. The limit is one of what it is
+ * told, whatever its socket would take: else a reply would be noticed late, and cut where the
+ * socket was full. */
+static __attribute__((noinline)) bool admit(struct client *c, size_t bytes)
+{
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FED)) {
+        return false;
+    }
+    uint64_t hard = (uint64_t)limit_of(c)->hard_bytes;
+    if (c->told_in_us != c->thread->wall_us) {
+        c->told_in_us = c->thread->wall_us;
+        c->told_bytes = c->out_bytes;
+    }
+    c->told_bytes += bytes;
+    if (hard == 0 || c->told_bytes <= hard + UNCOUNTED_BYTES) {
+        return true;
+    }
+    close_over_limit(c, c->told_bytes);
+    return false;
+}
+
+/* True when the client's class may have a hard limit. For each reply: hence as little as that. */
+static ALWAYS_INLINE bool is_limited(const struct client *c)
+{
+    return unlikely(net_settings.normal_output_is_limited) || unlikely(c->session.subscriptions) ||
+           unlikely(c->flags & CLIENT_MONITOR);
+}
+
 void output_check_limits(struct client *c)
 {
     const struct output_limit *limit = limit_of(c);
     uint64_t bytes = c->out_bytes + feed_pending(c);
-    bool hard = limit->hard_bytes > 0 && bytes > (uint64_t)limit->hard_bytes;
+    uint64_t hard_bytes = (uint64_t)limit->hard_bytes, least = feed_least_limit(c);
+    hard_bytes = hard_bytes > 0 && hard_bytes < least ? least : hard_bytes;
+    bool hard = hard_bytes > 0 && bytes > hard_bytes;
     bool soft = limit->soft_bytes > 0 && bytes > (uint64_t)limit->soft_bytes;
     if (!soft) {
         c->soft_limit_since_s = 0;
@@ -139,12 +183,8 @@ void output_check_limits(struct client *c)
     } else {
         hard |= c->thread->mono_s - c->soft_limit_since_s > (uint64_t)limit->soft_seconds;
     }
-    if ((hard || is_deaf_stranger(c)) && !(c->flags & CLIENT_CLOSE_ASAP)) {
-        log_warning(
-            "Closing client %s: %zu bytes of unread replies passed client-output-buffer-limit",
-            c->session.peer, (size_t)bytes);
-        stats_add(STAT_OUTPUT_LIMIT_CLOSED, 1);
-        client_close_asap(c);
+    if (hard || is_deaf_stranger(c)) {
+        close_over_limit(c, bytes);
     }
 }
 
@@ -245,7 +285,8 @@ static __attribute__((noinline)) void send_rest(struct client *c, const struct r
     settle(c);
 }
 
-void output_pieces(struct client *c, const struct reply *r, uint32_t begin, uint32_t end)
+static inline void send_pieces(struct client *c, const struct reply *r, uint32_t begin,
+                               uint32_t end)
 {
     struct place at = {begin, 0};
     if (unlikely(c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FED | CLIENT_TLS | CLIENT_COMMITTING))) {
@@ -263,9 +304,37 @@ void output_pieces(struct client *c, const struct reply *r, uint32_t begin, uint
     send_rest(c, r, at, end);
 }
 
+static size_t ranges_bytes(const struct reply *r, const struct reply_range *ranges, int count)
+{
+    size_t bytes = 0;
+    for (int k = 0; k < count; k++) {
+        for (uint32_t i = ranges[k].begin; i < ranges[k].end; i++) {
+            bytes += r->pieces[i].len;
+        }
+    }
+    return bytes;
+}
+
+void output_ranges(struct client *c, const struct reply *r, const struct reply_range *ranges,
+                   int count)
+{
+    if (unlikely(is_limited(c)) && !admit(c, ranges_bytes(r, ranges, count))) {
+        return;
+    }
+    for (int k = 0; k < count; k++) {
+        send_pieces(c, r, ranges[k].begin, ranges[k].end);
+    }
+}
+
+void output_pieces(struct client *c, const struct reply *r, uint32_t begin, uint32_t end)
+{
+    const struct reply_range range = {begin, end};
+    output_ranges(c, r, &range, 1);
+}
+
 void output_bytes(struct client *c, struct slice bytes)
 {
-    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FED)) {
+    if (c->flags & (CLIENT_CLOSE_ASAP | CLIENT_FED) || (is_limited(c) && !admit(c, bytes.len))) {
         return;
     }
     if (!c->out_first && !(c->flags & CLIENT_COMMITTING)) {
@@ -366,7 +435,18 @@ static bool send_feed(struct client *c)
 
 void output_feed(struct client *c)
 {
-    if (!output_is_empty(c) || c->flags & CLIENT_CLOSE_ASAP || !(c->flags & CLIENT_FED)) {
+    if (c->flags & CLIENT_CLOSE_ASAP || !(c->flags & CLIENT_FED)) {
+        return;
+    }
+    if (feed_is_over(c)) { /* whoever hangs has a full socket, and is not asked for more */
+        fail(c);
+        return;
+    }
+    if (!output_is_empty(c)) {
+        return;
+    }
+    output_check_limits(c); /* before the socket takes what is too much */
+    if (c->flags & CLIENT_CLOSE_ASAP) {
         return;
     }
     if (!(c->flags & CLIENT_WANTS_WRITE)) { /* else the socket is full */

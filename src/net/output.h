@@ -5,10 +5,14 @@
 
 #include "net/server_thread.h"
 
-/* Sends or queues pieces [begin, end) of `r`; checks the output limits. The client may be marked
- * for closing. */
+/* Sends or queues pieces of `r`, which are one answer: where they pass the client's output limit,
+ * together with what it was told before in this turn and what waits, nothing of them is sent, and
+ * the client is marked for closing; so it is where what waits passes it. */
+void output_ranges(struct client *c, const struct reply *r, const struct reply_range *ranges,
+                   int count);
+/* The same of pieces [begin, end). */
 void output_pieces(struct client *c, const struct reply *r, uint32_t begin, uint32_t end);
-/* Sends or queues plain bytes (monitor lines, messages). */
+/* The same of plain bytes (monitor lines, messages). */
 void output_bytes(struct client *c, struct slice bytes);
 /* The socket is writable, or something was kept for it: sends what waits. */
 void output_flush(struct client *c);

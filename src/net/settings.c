@@ -163,6 +163,7 @@ static bool parse_output_limits(const struct option *option, const struct slice 
         }
     }
     memcpy(net_settings.output_limit, limits, sizeof(limits));
+    net_settings.normal_output_is_limited = limits[CLIENT_CLASS_NORMAL].hard_bytes > 0;
     return true;
 }
 

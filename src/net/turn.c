@@ -843,9 +843,7 @@ static void deliver_batch(struct server_thread *t)
             (bc->access == ACCESS_EXCLUSIVE || bc->world_last)) {
             durable_hold(bc->client, t->batch->log_position);
         }
-        for (int i = 0; i < bc->replied; i++) {
-            output_pieces(bc->client, &t->reply, bc->pieces[i].begin, bc->pieces[i].end);
-        }
+        output_ranges(bc->client, &t->reply, bc->pieces, bc->replied);
         finish_client(t, bc);
     }
     if (client_memory_is_limited()) {

@@ -66,15 +66,11 @@ static void settle_client(struct server_thread *t, struct batch_client *bc, stru
     if (bc->replied && bc->access == ACCESS_EXCLUSIVE) {
         durable_hold_writes(bc->client);
     }
-    for (int k = 0; k < bc->replied; k++) {
-        output_pieces(bc->client, reply, bc->pieces[k].begin, bc->pieces[k].end);
-    }
+    output_ranges(bc->client, reply, bc->pieces, bc->replied);
     bc->replied = 0;
     bc->world_last = false;
     refuse_client(t, bc, why);
-    for (int k = 0; k < bc->replied; k++) {
-        output_pieces(bc->client, &t->reply, bc->pieces[k].begin, bc->pieces[k].end);
-    }
+    output_ranges(bc->client, &t->reply, bc->pieces, bc->replied);
     bc->replied = 0;
     call_account(bc->calls + bc->accounted, bc->ran - bc->accounted, 0, t->wall_us);
     bc->client->commands += (uint64_t)(bc->ran - bc->accounted);

@@ -23,9 +23,7 @@ struct batch_client {
     bool owns;                 /* some call has blobs or an execution, or there is a held request */
     uint8_t replied;           /* phases in which it got replies */
     struct held_request *held; /* only when owns */
-    struct {
-        uint32_t begin, end;
-    } pieces[ACCESS_WORLD + 1]; /* of the reply: the first `replied` are set */
+    struct reply_range pieces[ACCESS_WORLD + 1]; /* of the reply: the first `replied` are set */
 };
 
 /* How many calls each phase has. */

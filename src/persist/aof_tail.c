@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "engine/commit.h"
 #include "engine/gate.h"
+#include "keyspace/evict.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -93,6 +94,7 @@ static struct {
     _Atomic int64_t slow_us; /* aof_tail_slow */
     _Atomic bool open;
     _Atomic uint32_t flushes; /* wanted: sync at once */
+    _Atomic size_t blocks;    /* in memory, the spare one among them */
 } shared = {.trusted = true};
 
 /* ---- the near end ---- */
@@ -102,6 +104,7 @@ static struct block *block_create(void)
     struct block *b = atomic_exchange_explicit(&shared.spare, NULL, memory_order_acquire);
     if (!b) {
         b = mem_alloc(sizeof(*b));
+        atomic_fetch_add_explicit(&shared.blocks, 1, memory_order_relaxed);
     }
     atomic_init(&b->next, NULL);
     return b;
@@ -109,7 +112,17 @@ static struct block *block_create(void)
 
 static void block_release(struct block *b)
 {
-    mem_free(atomic_exchange_explicit(&shared.spare, b, memory_order_acq_rel));
+    struct block *one_more = atomic_exchange_explicit(&shared.spare, b, memory_order_acq_rel);
+    if (one_more) {
+        mem_free(one_more);
+        atomic_fetch_sub_explicit(&shared.blocks, 1, memory_order_relaxed);
+    }
+}
+
+size_t aof_tail_memory_bytes(void)
+{
+    size_t blocks = atomic_load_explicit(&shared.blocks, memory_order_relaxed);
+    return blocks > 1 ? (blocks - 1) * sizeof(struct block) : 0;
 }
 
 void aof_tail_append(struct slice bytes)
@@ -533,6 +546,7 @@ static void *run(void *arg)
 
 void aof_tail_start(void)
 {
+    evict_exempt(aof_tail_memory_bytes);
     near.block = block_create();
     lock_acquire(&far_lock);
     far.block = near.block;
@@ -564,6 +578,7 @@ void aof_tail_stop(void)
     lock_release(&far_lock);
     mem_free(near.block);
     mem_free(atomic_exchange(&shared.spare, NULL));
+    atomic_store(&shared.blocks, 0);
     atomic_store(&shared.running, false);
 }
 

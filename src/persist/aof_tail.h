@@ -27,6 +27,7 @@
 #include "keyspace/lock.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define AOF_TAIL_WAITING_MAX 16
@@ -56,6 +57,10 @@ void aof_tail_set_lenient(bool lenient);
 
 /* For tests: each write into a file takes so many microseconds more. Any thread. */
 void aof_tail_slow(int64_t us);
+
+/* Memory of what is appended and not written, beyond the block that is always there. It is not
+ * counted against maxmemory: what eviction tells the log would make it evict more. Any thread. */
+size_t aof_tail_memory_bytes(void);
 
 struct aof_tail_facts {
     uint64_t file_bytes;    /* of the current file */

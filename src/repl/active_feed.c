@@ -85,9 +85,6 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
 static int next(struct feed *f, struct iovec *vectors, int max UNUSED)
 {
     struct pull *p = (struct pull *)f;
-    if (atomic_load_explicit(&p->doomed, memory_order_relaxed)) {
-        return -1;
-    }
     if (p->sent == p->out.len && !fill(p)) {
         log_notice("Active peer %s:%lld wants what is not kept any more: its link is closed", p->ip,
                    (long long)p->port);
@@ -141,7 +138,14 @@ static void gone(struct feed *f)
     mem_free(p);
 }
 
-static const struct feed_ops ops = {.next = next, .sent = sent, .pending = pending, .gone = gone};
+static bool over(struct feed *f)
+{
+    const struct pull *p = (const struct pull *)f;
+    return atomic_load_explicit(&p->doomed, memory_order_relaxed);
+}
+
+static const struct feed_ops ops = {
+    .next = next, .sent = sent, .over = over, .pending = pending, .gone = gone};
 
 bool active_feed_is(const struct client *c)
 {

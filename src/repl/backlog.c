@@ -5,6 +5,7 @@
 #include "base/rand.h"
 #include "engine/propagate.h"
 #include "engine/shutdown.h"
+#include "keyspace/evict.h"
 #include "net/feed.h"
 
 #include <assert.h>
@@ -52,6 +53,24 @@ static void trim(void)
     }
 }
 
+/* Memory that the backlog may take by itself: what it keeps, a block that is being filled, and one
+ * at each end that is kept for a part of it. */
+static size_t own_bytes(void)
+{
+    return ((size_t)backlog_size_bytes / CHAIN_BLOCK_BYTES + 3) * sizeof(struct chain_block);
+}
+
+uint64_t backlog_kept_most_bytes(void)
+{
+    return (uint64_t)own_bytes();
+}
+
+size_t backlog_readers_bytes(void)
+{
+    size_t all = chain_memory_bytes(), own = own_bytes();
+    return all > own ? all - own : 0;
+}
+
 static void append(struct slice bytes)
 {
     chain_append(&backlog.chain, bytes);
@@ -82,6 +101,7 @@ static void on_commands(int db, struct slice commands)
 
 void backlog_setup(void)
 {
+    evict_exempt(backlog_readers_bytes);
     backlog.log = propagate_register(PROPAGATE_TO_REPLICAS, on_commands);
     new_id();
 }

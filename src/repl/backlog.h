@@ -81,6 +81,14 @@ int64_t backlog_second_end(void) REQUIRES_SHARED(keyspace_lock);
 uint64_t backlog_offset(void);
 /* Bytes that are kept, and the memory of all their blocks. */
 uint64_t backlog_kept_bytes(void) REQUIRES_SHARED(keyspace_lock);
+/* The most that may be kept: a replica that goes on there begins with so much unread. Awake. */
+uint64_t backlog_kept_most_bytes(void);
+
+/* Memory of the stream and of transfers beyond what the backlog itself may take: it is there for
+ * replicas that have not read it yet, and goes with them or their reading. It is not counted
+ * against maxmemory: keys that were evicted for it would make the stream longer still. Any
+ * thread. */
+size_t backlog_readers_bytes(void);
 
 /* repl-backlog-size. World. */
 extern int64_t backlog_size_bytes;

@@ -9,6 +9,8 @@
 
 static_assert(sizeof(struct chain_block) <= 16 * 1024, "one size class");
 
+static _Atomic size_t block_count;
+
 static struct chain_block *create_block(uint64_t start, uint32_t references)
 {
     struct chain_block *b = mem_alloc(sizeof(*b));
@@ -16,6 +18,7 @@ static struct chain_block *create_block(uint64_t start, uint32_t references)
     atomic_init(&b->references, references);
     atomic_init(&b->used, 0);
     b->start = start;
+    atomic_fetch_add_explicit(&block_count, 1, memory_order_relaxed);
     return b;
 }
 
@@ -30,8 +33,14 @@ static void release(struct chain_block *b)
     while (b && atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) == 1) {
         struct chain_block *next = atomic_load_explicit(&b->next, memory_order_relaxed);
         mem_free(b);
+        atomic_fetch_sub_explicit(&block_count, 1, memory_order_relaxed);
         b = next;
     }
+}
+
+size_t chain_memory_bytes(void)
+{
+    return atomic_load_explicit(&block_count, memory_order_relaxed) * sizeof(struct chain_block);
 }
 
 void chain_init(struct chain *c, uint64_t start)

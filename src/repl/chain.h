@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -50,6 +51,9 @@ void chain_init(struct chain *c, uint64_t start);
 /* The writer lets go; readers go on with what is there. */
 void chain_deinit(struct chain *c);
 void chain_append(struct chain *c, struct slice bytes);
+
+/* Memory of all blocks of all chains. Any thread. */
+size_t chain_memory_bytes(void);
 
 /* A reader at the end of the chain. The writer's side. */
 void chain_reader_at_end(struct chain_reader *r, const struct chain *c);

@@ -103,10 +103,6 @@ static int next(struct feed *f, struct iovec *vectors, int max)
 {
     struct replica *r = (struct replica *)f;
     enum replica_state state = state_of(r);
-    note_signs_of_life(r);
-    if (atomic_load_explicit(&r->doomed, memory_order_relaxed)) {
-        return -1;
-    }
     if (state == REPLICA_WAIT_START) {
         return show_newline(r, vectors);
     }
@@ -122,6 +118,13 @@ static int next(struct feed *f, struct iovec *vectors, int max)
     default:
         return 0;
     }
+}
+
+static bool over(struct feed *f)
+{
+    struct replica *r = (struct replica *)f;
+    note_signs_of_life(r);
+    return atomic_load_explicit(&r->doomed, memory_order_relaxed);
 }
 
 static void sent(struct feed *f, size_t bytes)
@@ -178,7 +181,12 @@ static void gone(struct feed *f)
     sync_wake();
 }
 
-static const struct feed_ops ops = {.next = next, .sent = sent, .pending = pending, .gone = gone};
+static const struct feed_ops ops = {.next = next,
+                                    .sent = sent,
+                                    .over = over,
+                                    .pending = pending,
+                                    .least_limit = backlog_kept_most_bytes,
+                                    .gone = gone};
 
 struct replica *replica_of(const struct client *c)
 {

@@ -25,6 +25,8 @@
 #define TICK_MS 100
 /* While a transfer waits for its replicas, or its child. */
 #define WAIT_MS 5
+/* Signs of life are counted in seconds, and looked at once a second. */
+#define SIGNS_LATE_MS 2000
 /* A transfer's bytes that its slowest replica has not taken: no more are read then. */
 #define AHEAD_BYTES ((uint64_t)8 * 1024 * 1024)
 
@@ -205,11 +207,14 @@ static void look_at_replica(struct replica *r, void *context)
 {
     int64_t now_ms = *(int64_t *)context;
     enum replica_state state = atomic_load_explicit(&r->state, memory_order_acquire);
-    int64_t silent_ms = now_ms - atomic_load(&r->heard_ms);
+    int64_t silent_ms = now_ms - SIGNS_LATE_MS - atomic_load(&r->heard_ms);
     if (state == REPLICA_WAIT_START || state == REPLICA_SYNCING) {
         atomic_store(&r->newline_due, true);
     }
-    bool tells = state == REPLICA_ONLINE && !r->is_old && !r->rdb_only;
+    /* While it waits it has nothing to say or to take. What came with SYNC never says anything: its
+     * output limit is its bound. Who loads what it got says so from time to time, and who wanted
+     * nothing more has to go. */
+    bool tells = !r->is_old && (state == REPLICA_ONLINE || state == REPLICA_WAIT_ACK);
     if (state == REPLICA_SYNCING) {
         tells = true;
         silent_ms = stalled_for_ms(r, now_ms);

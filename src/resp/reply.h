@@ -23,6 +23,11 @@ struct reply_piece {
     struct blob *blob; /* holds a reference when not NULL; then ptr..len lie in it */
 };
 
+/* Pieces [begin, end) of a reply. */
+struct reply_range {
+    uint32_t begin, end;
+};
+
 struct reply_chunk;
 
 struct reply {

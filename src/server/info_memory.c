@@ -62,12 +62,13 @@ static void info_write_memory(struct buf *out)
     info_append_ratio(out, "rss_overhead", f.rss, f.allocator.resident_bytes);
     info_append_ratio(out, "mem_fragmentation", f.rss, f.used);
     buf_printf(out,
-               "mem_not_counted_for_evict:0\r\nmem_replication_backlog:0\r\n"
-               "mem_total_replication_buffers:0\r\nmem_clients_slaves:0\r\n"
-               "mem_clients_normal:%zu\r\nmem_cluster_links:0\r\nmem_aof_buffer:0\r\n"
+               "mem_not_counted_for_evict:%zu\r\nmem_replication_backlog:%zu\r\n"
+               "mem_total_replication_buffers:%zu\r\nmem_clients_slaves:%zu\r\n"
+               "mem_clients_normal:%zu\r\nmem_cluster_links:0\r\nmem_aof_buffer:%zu\r\n"
                "mem_allocator:%s\r\nactive_defrag_running:0\r\n"
                "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",
-               f.clients, mem_allocator_name(), (unsigned long long)reclaim_pending(),
+               f.replicas + f.aof, f.backlog, f.backlog + f.replicas, f.replicas, f.clients, f.aof,
+               mem_allocator_name(), (unsigned long long)reclaim_pending(),
                (unsigned long long)stats_sum(STAT_LAZYFREED));
     uint64_t total, available;
     buf_append_cstr(out, "storage_provider:none\r\navailable_system_memory:");

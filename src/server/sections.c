@@ -5,6 +5,9 @@
 #include "commands/memory_figures.h"
 #include "engine/config.h"
 #include "net/net_info.h"
+#include "persist/aof_tail.h"
+#include "repl/backlog.h"
+#include "script/script.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -53,10 +56,22 @@ static const struct info_section *sections_find(const struct info_section *table
     return table;
 }
 
+static void tell_memory(struct memory_figures *f)
+{
+    struct script_figures scripts = script_figures();
+    f->clients = net_info_client_bytes();
+    f->replicas = backlog_readers_bytes();
+    size_t all = chain_memory_bytes();
+    f->backlog = all > f->replicas ? all - f->replicas : 0;
+    f->aof = aof_tail_memory_bytes();
+    f->scripts = scripts.scripts_bytes;
+    f->functions = scripts.functions_bytes;
+}
+
 void sections_setup(void)
 {
     info_server_setup();
-    memory_figures_set_clients(net_info_client_bytes);
+    memory_figures_set_source(tell_memory);
     for (size_t i = 0; i < sizeof(sections_order) / sizeof(sections_order[0]); i++) {
         info_register(sections_find(sections_order[i].table, sections_order[i].name));
     }

@@ -460,6 +460,7 @@ static void test_time_ends_a_run(void **state)
     }
     assert_in_range(size_of(0), 400, 600);
     evict_cron(NOW, 1000);
+    evict_cron(NOW, 1000);
     set_limit(0);
 }
 

@@ -1,0 +1,72 @@
+"""A replica that the test plays itself, against a primary."""
+
+import re
+
+from lib.resp import Closed, Connection
+
+# What it tells of itself: it takes a data set by a mark, and goes on after a change of the id.
+MODERN = ("capa", "eof", "capa", "psync2")
+
+
+class Played:
+    """A replica's end of the link, played by the test."""
+
+    def __init__(self, server, *greeting):
+        self.c = Connection(("127.0.0.1", server.port))
+        for words in greeting:
+            self.c.ok("REPLCONF", *words)
+
+    def line(self):
+        """The next line; signs of life between are left out."""
+        while True:
+            line = self.bytes_until(b"\n")
+            if line != b"\n":
+                return line.rstrip(b"\r\n")
+
+    def bytes_until(self, end):
+        got = b""
+        while not got.endswith(end):
+            got += self.take(1)
+        return got
+
+    def bytes_all(self, mark):
+        """Everything up to the mark."""
+        got = bytearray()
+        while got[-len(mark):] != mark:
+            piece = self.c.sock.recv(1 << 20)
+            if not piece:
+                raise Closed("by the primary")
+            got += piece
+        return bytes(got[:-len(mark)])
+
+    def take(self, n):
+        got = b""
+        while len(got) < n:
+            piece = self.c.sock.recv(n - len(got))
+            if not piece:
+                raise Closed("by the primary")
+            got += piece
+        return got
+
+    def full(self, old=False):
+        """Asks for everything; the id, the offset and the RDB's bytes."""
+        identity = (None, None)
+        if old:
+            self.c.send("SYNC")
+        else:
+            self.c.send("PSYNC", "?", "-1")
+            match = re.fullmatch(rb"\+FULLRESYNC ([0-9a-f]{40}) (\d+)", self.line())
+            identity = match.group(1).decode(), int(match.group(2))
+        head = self.line()
+        if head.startswith(b"$EOF:"):
+            rdb = self.bytes_all(head[5:])
+        else:
+            rdb = self.take(int(head[1:]))
+        assert rdb.startswith(b"REDIS0")
+        return identity + (rdb,)
+
+    def command(self):
+        return self.c.read()
+
+    def close(self):
+        self.c.close()
