@@ -35,6 +35,7 @@ enum option_flag {
     OPTION_NULLABLE = 1 << 9,  /* OPTION_STRING: an empty value is stored as NULL, else as "" */
     OPTION_NO_EFFECT =
         1 << 8, /* accepted for existing files; has nothing to switch in this design */
+    OPTION_WORDLESS = 1 << 11, /* its name alone on a line says the empty value (OPTION_MULTI) */
     OPTION_VOLATILE = 1 << 10, /* names a file whose content may have changed: CONFIG SET applies it
                                   although the value is the same */
 };
@@ -55,6 +56,7 @@ struct option {
     void *target;        /* the variable; NULL for OPTION_CUSTOM that keeps its own */
     const char *initial; /* the built-in default, as text */
     int64_t min, max;    /* OPTION_INT, OPTION_MEMORY */
+    int64_t floor;       /* OPTION_MEMORY: what is accepted below it is raised to it; 0: nothing */
     const struct option_enum *enum_names; /* ends with {NULL, 0} */
     /* OPTION_CUSTOM: takes the words after the name. On a fault returns false and says why in
      * `error`. */

@@ -267,7 +267,12 @@ bool config_apply_words(const struct slice *words, int count, const char **error
     struct buf scratch = {0}, part_scratch = {0};
     const struct slice *values = words + 1;
     int value_count = count - 1;
-    if (value_count == 1 && (!e->option->lines || e->option->has_lines)) {
+    bool is_wordless = count == 1 && (e->option->flags & OPTION_WORDLESS) != 0;
+    if (is_wordless && ((e->option->flags & OPTION_REPEAT) == 0 || e->loaded_words.len == 0)) {
+        parts[0] = SLICE(""); /* else it adds nothing to the lines before it */
+        values = parts;
+        value_count = 1;
+    } else if (count == 2 && (!e->option->lines || e->option->has_lines)) {
         /* `save "3600 1"`, `replicaof "host 6379"`: words that belong together, in one pair of
          * quotes */
         value_count = split_value(e->option, words[1], parts, &part_scratch);
@@ -281,7 +286,7 @@ bool config_apply_words(const struct slice *words, int count, const char **error
         *error = "an empty word stands on a line of its own";
     } else if (total < 0) {
         *error = "too many words on all lines of the option";
-    } else if (count == 1) {
+    } else if (count == 1 && !is_wordless) {
         *error = "wrong number of arguments";
     } else {
         stored = option_store(e->option, joined, total, error);

@@ -106,12 +106,18 @@ static void read_line(struct rewrite *w, struct file_line *line, struct slice tr
     if (count == 2 && slice_equal_nocase(words[0], "include")) {
         w->last_include = index;
     }
-    line->entry = count > 1 ? config_entry_find(words[0]) : NULL;
+    line->entry = count > 0 ? config_entry_find(words[0]) : NULL;
+    if (count == 1 && line->entry != NULL && (line->entry->option->flags & OPTION_WORDLESS) == 0) {
+        line->entry = NULL;
+    }
     if (line->entry != NULL) {
         struct file_option *o = &w->options[entry_index(line->entry)];
-        line->name = slice_of(trimmed.ptr, strcspn(trimmed.ptr, " \t"));
-        if (line->name.len != words[0].len) { /* a quoted name */
+        line->name = slice_of(trimmed.ptr, words[0].len);
+        if (!slice_equal(line->name, words[0])) { /* a quoted name */
             line->name = slice_cstr(line->entry->option->name);
+        }
+        if (count == 1 && o->words.len == 0) {
+            words[count++] = SLICE("");
         }
         o->first_line = o->first_line == NO_LINE ? index : o->first_line;
         o->last_line = index;

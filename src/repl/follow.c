@@ -630,9 +630,15 @@ static bool parse_primary(const struct option *option, const struct slice *words
     bool none =
         (count == 1 && words[0].len == 0) ||
         (count == 2 && slice_equal_nocase(words[0], "no") && slice_equal_nocase(words[1], "one"));
-    if (!none && (count != 2 || words[0].len == 0 || words[0].len >= HOST_MAX ||
-                  !num_parse_i64(words[1], &port) || port < 1 || port > 65535)) {
-        *error = "replicaof takes a host and a port, or `no one`";
+    *error = NULL;
+    if (!none && count != 2) {
+        *error = "wrong number of arguments";
+    } else if (!none && (words[0].len == 0 || words[0].len >= HOST_MAX)) {
+        *error = "Invalid master host";
+    } else if (!none && (!num_parse_i64(words[1], &port) || port < 0 || port > 65535)) {
+        *error = "Invalid master port"; /* 0 is taken as Redis does, though nobody is there */
+    }
+    if (*error != NULL) {
         return false;
     }
     if (!active_links_configure(none ? (struct slice){NULL, 0} : words[0], (int)port)) {
