@@ -66,8 +66,8 @@ static bool option_store_bool(const struct option *option, struct slice text, co
     return true;
 }
 
-/* Octal digits that fit 62 bits; file modes need four. As in Redis a sign and blanks may stand before
- * them, and no text is 0. */
+/* Octal digits that fit 62 bits; file modes need four. As in Redis a sign and blanks may stand
+ * before them, and no text is 0. */
 static bool option_parse_octal(struct slice text, int64_t *value)
 {
     size_t i = 0;

@@ -396,18 +396,9 @@ static void test_memory_sizes(void **state)
         assert_true(num_parse_memory(slice_cstr(good[i].text), &bytes));
         assert_true(bytes == good[i].bytes);
     }
-    static const char *const bad[] = {"-1",
-                                      "+1",
-                                      "1.5g",
-                                      "1 kb",
-                                      "1x",
-                                      "1kbb",
-                                      " 1",
-                                      "1t",
-                                      "1%",
-                                      "0x10",
-                                      "99999999999999999999x",
-                                      "kbb"};
+    static const char *const bad[] = {
+        "-1", "+1", "1.5g", "1 kb", "1x", "1kbb", " 1", "1t", "1%", "0x10", "99999999999999999999x",
+        "kbb"};
     for (size_t i = 0; i < COUNT(bad); i++) {
         uint64_t bytes = 7;
         assert_false(num_parse_memory(slice_cstr(bad[i]), &bytes));

@@ -234,7 +234,8 @@ static void test_memory(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_refused(MEMORY, bad[i], "argument must be a memory value");
     }
-    static const char *const high[] = {"9223372036854775808", "18446744073709551616", "9999999999gb"};
+    static const char *const high[] = {"9223372036854775808", "18446744073709551616",
+                                       "9999999999gb"};
     for (size_t i = 0; i < COUNT(high); i++) {
         assert_refused(MEMORY, high[i],
                        "argument must be between 0 and 9223372036854775807 inclusive");
@@ -263,8 +264,7 @@ static void test_percent(void **state)
     static const char *const high[] = {"101%", "9223372036854775808", "18446744073709551615",
                                        "99999999999999999999"};
     for (size_t i = 0; i < COUNT(high); i++) {
-        assert_refused(CLIENTS_MEMORY, high[i],
-                       "percentage argument must be less or equal to 100");
+        assert_refused(CLIENTS_MEMORY, high[i], "percentage argument must be less or equal to 100");
     }
 }
 
