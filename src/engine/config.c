@@ -50,6 +50,11 @@ struct config_entry *config_entry_find(struct slice name)
     return NULL;
 }
 
+bool config_reads_include(void)
+{
+    return config.source == CONFIG_FROM_INCLUDE;
+}
+
 static void reject_option(const struct option *option, const char *why)
 {
     log_warning("Option table: %s: %s", option->name, why);
@@ -238,15 +243,25 @@ int config_read_file(const char *path, struct buf *content)
 
 /* ---- Reading */
 
+bool config_takes_back(const struct option *option, const struct slice *words, int count)
+{
+    return (option->flags & (OPTION_REPEAT | OPTION_WHOLE)) == OPTION_REPEAT && count == 1 &&
+           words[0].len == 0;
+}
+
 /* The words that an option's line leaves it with: those of the line, and for OPTION_REPEAT those of
- * earlier lines before them. */
+ * earlier lines before them, up to one that takes back what was before it. */
 static int join_repeated(const struct config_entry *e, const struct slice *words, int count,
                          struct slice *joined, struct buf *scratch)
 {
     int earlier = 0;
-    if ((e->option->flags & OPTION_REPEAT) != 0 && e->loaded_words.len > 0) {
+    if ((e->option->flags & OPTION_REPEAT) != 0 && e->loaded_words.len > 0 &&
+        !config_takes_back(e->option, words, count)) {
         earlier = option_split_line(buf_slice(&e->loaded_words), joined, OPTION_MAX_WORDS, scratch);
         assert(earlier >= 0);
+    }
+    if (count > 0 && config_takes_back(e->option, joined, earlier)) {
+        earlier = 0;
     }
     if (earlier + count > OPTION_MAX_WORDS) {
         return -1;

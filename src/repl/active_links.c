@@ -574,20 +574,25 @@ static void put_line(const char *host, int port, struct buf *out)
     buf_printf(out, " %d\n", port);
 }
 
-bool active_links_put_lines(struct buf *out)
+bool active_links_put_lines(bool in_include, struct buf *out)
 {
-    struct buf wished = {0};
+    struct buf wished = {0}, now = {0};
     gil_assert_world();
     for (int i = 0; i < all.wished_count; i++) {
         put_line(all.wished[i].host, all.wished[i].port, &wished);
     }
     for (int i = 0; i < ACTIVE_LINKS_MAX; i++) {
         if (is_there(all.links[i])) {
-            put_line(all.links[i]->host, all.links[i]->port, out);
+            put_line(all.links[i]->host, all.links[i]->port, &now);
         }
     }
-    all.rewritten |= !slice_equal(buf_slice(out), buf_slice(&wished));
+    all.rewritten |= !slice_equal(buf_slice(&now), buf_slice(&wished));
+    if (all.rewritten) {
+        buf_append_cstr(out, in_include ? "replicaof no one\n" : "");
+        buf_append_slice(out, buf_slice(&now));
+    }
     buf_deinit(&wished);
+    buf_deinit(&now);
     return all.rewritten;
 }
 

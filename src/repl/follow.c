@@ -660,6 +660,11 @@ static void format_primary(const struct option *option, struct buf *out)
 }
 
 /* An active replica pulls from several. */
+static bool put_lines(bool in_include, struct buf *out, bool *lost UNUSED)
+{
+    return active_links_put_lines(in_include, out);
+}
+
 static bool has_lines(void)
 {
     return active_settings.on;
@@ -676,9 +681,10 @@ const struct option follow_options[] = {
      .type = OPTION_CUSTOM,
      .flags = OPTION_IMMUTABLE | OPTION_MULTI,
      .initial = "",
+     .empty = "no one",
      .parse = parse_primary,
      .format = format_primary,
-     .lines = active_links_put_lines,
+     .lines = put_lines,
      .has_lines = has_lines},
     {.name = "masterauth",
      .type = OPTION_STRING,
