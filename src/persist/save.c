@@ -269,9 +269,10 @@ static enum rdb_file_load load_file(void)
     } else if (result == RDB_FILE_BAD) {
         log_warning("Cannot load %s: %s", save_settings.file_name, loaded.error);
     } else if (result == RDB_FILE_FINE) {
-        log_notice("DB loaded from disk: %" PRIu64 " keys, %" PRIu64 " expired, %" PRIu64
-                   " empty ones left out, %" PRId64 " ms",
-                   loaded.keys, loaded.expired, loaded.empty, clock_wall_ms() - start_ms);
+        log_notice("DB loaded from disk: %.3f seconds, %" PRIu64 " keys, %" PRIu64
+                   " expired, %" PRIu64 " empty ones left out",
+                   (double)(clock_wall_ms() - start_ms) / 1000, loaded.keys, loaded.expired,
+                   loaded.empty);
     }
     return result;
 }
@@ -374,6 +375,7 @@ static bool before_exit(unsigned flags)
     if (!wants_save(flags)) {
         return true;
     }
+    log_notice("Saving the final RDB snapshot before exiting.");
     bool taken = keyspace_visit();
     enum save_result result = save_here();
     keyspace_leave(taken);

@@ -383,6 +383,7 @@ static bool run_link(struct active_link *l)
     }
     l->f.link = &socket;
     l->f.begin = l->f.end = 0;
+    l->f.why[0] = '\0';
     note_facts(l);
     l->state = LINK_HANDSHAKE;
     bool pulled = pull(l);
@@ -391,7 +392,8 @@ static bool run_link(struct active_link *l)
         log_notice("Takes the writes of active peer %s:%d", l->host, l->port);
         serve_frames(l);
         l->down_ms = replica_clock_ms();
-        log_notice("The link to active peer %s:%d has ended", l->host, l->port);
+        log_notice("The link to active peer %s:%d has ended: %s", l->host, l->port,
+                   l->f.why[0] ? l->f.why : "by itself");
     }
     l->state = LINK_CONNECT;
     leave(l);
