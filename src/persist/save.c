@@ -368,6 +368,7 @@ static bool wants_save(unsigned flags)
 static bool before_exit(unsigned flags)
 {
     gil_assert_world();
+    log_notice("User requested shutdown...");
     kill_child();
     if (!aof_before_exit() && !(flags & SHUTDOWN_FORCE)) {
         return false;

@@ -398,9 +398,6 @@ static bool may_end(unsigned *flags)
         return false;
     }
     if (!(*flags & SHUTDOWN_READY)) {
-        if (!(*flags & SHUTDOWN_WAITED)) {
-            log_notice("User requested shutdown...");
-        }
         if (!(*flags & SHUTDOWN_WAITED) && shutdown_wait_begin(*flags)) {
             return false;
         }
