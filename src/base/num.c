@@ -188,18 +188,16 @@ bool num_parse_memory(struct slice text, uint64_t *bytes)
         unsigned digit = (unsigned)(text.ptr[i] - '0');
         if (__builtin_mul_overflow(number, 10, &number) ||
             __builtin_add_overflow(number, digit, &number)) {
-            return false;
+            number = UINT64_MAX; /* and so it stays: each further digit overflows again */
         }
     }
-    if (i == 0) {
-        return false;
-    }
     uint64_t unit = num_memory_unit(slice_of(text.ptr + i, text.len - i));
-    uint64_t product;
-    if (unit == 0 || __builtin_mul_overflow(number, unit, &product)) {
+    if (unit == 0) {
         return false;
     }
-    *bytes = product;
+    if (__builtin_mul_overflow(number, unit, bytes)) {
+        *bytes = UINT64_MAX;
+    }
     return true;
 }
 

@@ -40,7 +40,8 @@ size_t num_format_double(char *out, double value);
 size_t num_format_long_double(char *out, long double value);
 
 /* Memory sizes as configuration writes them: "100", "1k" (1000), "1kb" (1024), "1m", "1mb", "1g",
- * "1gb", any case. False for anything else, or when the product does not fit. */
+ * "1gb", any case; as in Redis no digits are 0 ("", "kb"), and what does not fit is UINT64_MAX.
+ * False for anything else. */
 bool num_parse_memory(struct slice text, uint64_t *bytes) MUST_CHECK;
 /* INFO's human form: "931.52K", "1.50M", "2.00G", "512B". NUL-terminated in `out` (>= 32 bytes). */
 void num_format_bytes_human(char *out, size_t out_size, uint64_t bytes);

@@ -66,18 +66,26 @@ static bool option_store_bool(const struct option *option, struct slice text, co
     return true;
 }
 
-/* Octal digits that fit 62 bits; file modes need four. */
+/* Octal digits that fit 62 bits; file modes need four. As in Redis a sign and blanks may stand
+ * before them, and no text is 0. */
 static bool option_parse_octal(struct slice text, int64_t *value)
 {
+    size_t i = 0;
+    while (i < text.len && (text.ptr[i] == ' ' || text.ptr[i] == '\t')) {
+        i++;
+    }
+    bool is_negative = i < text.len && text.ptr[i] == '-';
+    i += is_negative || (i < text.len && text.ptr[i] == '+');
+    bool has_digits = i < text.len || text.len == 0;
     int64_t sum = 0;
-    for (size_t i = 0; i < text.len; i++) {
+    for (; i < text.len; i++) {
         if (text.ptr[i] < '0' || text.ptr[i] > '7' || sum >> 59 != 0) {
             return false;
         }
         sum = sum * 8 + (text.ptr[i] - '0');
     }
-    *value = sum;
-    return text.len > 0;
+    *value = is_negative ? -sum : sum;
+    return has_digits;
 }
 
 static bool option_store_int(const struct option *option, struct slice text, const char **error)
@@ -97,6 +105,8 @@ static bool option_store_int(const struct option *option, struct slice text, con
     return true;
 }
 
+static const char percent_too_high[] = "percentage argument must be less or equal to 100";
+
 /* Reads "N%" as -N. True when the text has that form; faults beyond the form are left in *error. */
 static bool option_parse_percent(struct slice text, int64_t *value, const char **error)
 {
@@ -105,7 +115,7 @@ static bool option_parse_percent(struct slice text, int64_t *value, const char *
         !num_parse_i64(slice_of(text.ptr, text.len - 1), &percent) || percent < 0) {
         return false;
     }
-    *error = percent <= 100 ? NULL : "percentage argument must be less or equal to 100";
+    *error = percent <= 100 ? NULL : percent_too_high;
     *value = -percent;
     return true;
 }
@@ -123,6 +133,9 @@ static bool option_store_memory(const struct option *option, struct slice text, 
         return option_fail(error, percent_form ? "argument must be a memory or percent value"
                                                : "argument must be a memory value");
     } else {
+        if (bytes > INT64_MAX && percent_form) { /* Redis takes it for a negative: a percentage */
+            return option_fail(error, percent_too_high);
+        }
         /* A value beyond int64_t is beyond every maximum: let the range say so. */
         value = bytes <= INT64_MAX ? (int64_t)bytes : -1;
         if (!option_in_range(option, value, error)) {
@@ -132,7 +145,8 @@ static bool option_store_memory(const struct option *option, struct slice text, 
     if (!option_passes(option, text, error)) {
         return false;
     }
-    *(int64_t *)option->target = value;
+    bool is_raised = option->floor > 0 && value < option->floor;
+    *(int64_t *)option->target = is_raised ? option->floor : value;
     return true;
 }
 

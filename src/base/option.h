@@ -35,6 +35,9 @@ enum option_flag {
     OPTION_NULLABLE = 1 << 9,  /* OPTION_STRING: an empty value is stored as NULL, else as "" */
     OPTION_NO_EFFECT =
         1 << 8, /* accepted for existing files; has nothing to switch in this design */
+    OPTION_WORDLESS = 1 << 11, /* its name alone on a line says the empty value (OPTION_MULTI) */
+    OPTION_WHOLE = 1 << 12,    /* a line with the whole value leaves nothing of those before it, and
+                                  an empty line takes nothing back (OPTION_REPEAT) */
     OPTION_VOLATILE = 1 << 10, /* names a file whose content may have changed: CONFIG SET applies it
                                   although the value is the same */
 };
@@ -54,7 +57,9 @@ struct option {
     unsigned flags;
     void *target;        /* the variable; NULL for OPTION_CUSTOM that keeps its own */
     const char *initial; /* the built-in default, as text */
+    const char *empty;   /* how a line of a file says the empty value; NULL: as "" */
     int64_t min, max;    /* OPTION_INT, OPTION_MEMORY */
+    int64_t floor;       /* OPTION_MEMORY: what is accepted below it is raised to it; 0: nothing */
     const struct option_enum *enum_names; /* ends with {NULL, 0} */
     /* OPTION_CUSTOM: takes the words after the name. On a fault returns false and says why in
      * `error`. */
@@ -74,9 +79,11 @@ struct option {
      * drop it. NULL for all others. */
     void (*settle)(bool accepted);
     /* For an option whose every line is a thing of its own (`user`): appends the lines that a file
-     * should hold now, each with its newline; false when those that were read still say it. CONFIG
-     * REWRITE asks; format is not for it then. NULL for all others. */
-    bool (*lines)(struct buf *out);
+     * should hold now, each with its newline; false when those that were read still say it. When
+     * included files have lines of it too (`in_include`), they stay and the appended ones come
+     * behind them; *lost becomes true when that can't say the truth. CONFIG REWRITE asks; format is
+     * not for it then. NULL for all others. */
+    bool (*lines)(bool in_include, struct buf *out, bool *lost);
     /* With lines: whether its lines are such things on this server; else it is as any option. NULL:
      * always. */
     bool (*has_lines)(void);

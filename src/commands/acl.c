@@ -126,15 +126,13 @@ PLAIN_COMMAND(acl_command_list)
 
 static void acl_reply_flags(struct reply *r, const struct acl_user *user)
 {
-    reply_set(r, 1 + (uint64_t)user->nopass + (user->sanitize != ACL_SANITIZE_UNSAID));
+    reply_set(r, 2 + (uint64_t)user->nopass);
     reply_bulk_cstr(r, user->enabled ? "on" : "off");
     if (user->nopass) {
         reply_bulk_cstr(r, "nopass");
     }
-    if (user->sanitize != ACL_SANITIZE_UNSAID) {
-        reply_bulk_cstr(r, user->sanitize == ACL_SANITIZE_SKIP ? "skip-sanitize-payload"
-                                                               : "sanitize-payload");
-    }
+    reply_bulk_cstr(r, user->sanitize == ACL_SANITIZE_SKIP ? "skip-sanitize-payload"
+                                                           : "sanitize-payload");
 }
 
 /* Three fields of a map. */

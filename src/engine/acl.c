@@ -205,6 +205,30 @@ static void publish(struct acl_user *user, struct acl_user *changed, const struc
     auth_publish();
 }
 
+/* Whether both say the same. */
+static bool is_same(const struct acl_user *a, const struct acl_user *b)
+{
+    struct buf of_a = {0}, of_b = {0};
+    acl_append_user(&of_a, a);
+    acl_append_user(&of_b, b);
+    bool same = slice_equal(buf_slice(&of_a), buf_slice(&of_b));
+    buf_deinit(&of_a);
+    buf_deinit(&of_b);
+    return same;
+}
+
+/* A file says who the user is now: whoever came in as it was before, with another password perhaps,
+ * comes in anew. The default user's clients stay, as in Redis: they need not have come in. */
+static void replace_user(struct acl_user *user, struct acl_user *changed,
+                         const struct session *caller) REQUIRES(gil)
+{
+    struct closing c = {user, NULL, caller};
+    if (acl.clients && user != acl.default_user && !is_same(user, changed)) {
+        acl.clients->each(close_client, &c);
+    }
+    publish(user, changed, caller);
+}
+
 /* ---- verbs ---- */
 
 /* Applies the rules to `user`; false with the error appended. */
@@ -286,7 +310,7 @@ void acl_replace_users(struct acl_user **users_take, int count, const struct ses
             changed = fresh_default;
         }
         if (changed) {
-            publish(user, changed, caller);
+            replace_user(user, changed, caller);
         } else {
             remove_user(user, caller);
         }

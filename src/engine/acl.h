@@ -16,7 +16,7 @@
 
 struct acl_selector; /* acl_priv.h */
 
-enum acl_sanitize { ACL_SANITIZE_UNSAID, ACL_SANITIZE_YES, ACL_SANITIZE_SKIP };
+enum acl_sanitize { ACL_SANITIZE_YES, ACL_SANITIZE_SKIP };
 
 struct acl_user {
     bool unlimited; /* the root selector allows everything: nothing is to be checked */

@@ -18,6 +18,13 @@ static struct {
     struct acl_user **users;
     int count;
     struct buf started_lines; /* what CONFIG REWRITE would have written at the start */
+    bool is_rewritten;        /* it has written something else since */
+    /* Users of included files, whose lines stay there, and those lines as REWRITE spells them. */
+    struct included {
+        char *name;
+        struct buf line;
+    } * included;
+    int included_count;
 } acl_file;
 
 const char *acl_file_path(void)
@@ -256,7 +263,23 @@ static bool user_parse(const struct option *option UNUSED, const struct slice *w
     users_add(&list, user);
     acl_file.users = list.items;
     acl_file.count = list.count;
+    if (config_reads_include()) {
+        int n = acl_file.included_count++;
+        acl_file.included =
+            mem_realloc(acl_file.included, (size_t)(n + 1) * sizeof(*acl_file.included));
+        acl_file.included[n] = (struct included){.name = mem_dup(words[0].ptr, words[0].len)};
+    }
     return true;
+}
+
+static struct included *included_find(const struct acl_user *user)
+{
+    for (int i = 0; i < acl_file.included_count; i++) {
+        if (strcmp(acl_file.included[i].name, user->name) == 0) {
+            return &acl_file.included[i];
+        }
+    }
+    return NULL;
 }
 
 /* CONFIG GET shows nothing of users: ACL LIST does. */
@@ -294,23 +317,56 @@ static void append_quoted_line(struct buf *out, const struct acl_user *user)
     buf_deinit(&text);
 }
 
+/* Whether the user needs a line: the default one often needs none. */
+static bool is_worth_a_line(const struct acl_user *user)
+{
+    return user != acl_default_user() || !default_is_plain();
+}
+
 static void append_lines(struct buf *out)
 {
     for (int i = 0; i < acl_user_count(); i++) {
-        const struct acl_user *user = acl_user_at(i);
-        if (user != acl_default_user() || !default_is_plain()) {
-            append_quoted_line(out, user);
+        if (is_worth_a_line(acl_user_at(i))) {
+            append_quoted_line(out, acl_user_at(i));
         }
     }
 }
 
-static bool user_lines(struct buf *out)
+/* The lines of users that no included file has. False when an included file has one that is another
+ * now, or gone: a second line for it would be refused at the next start. */
+static bool append_own_lines(struct buf *out)
+{
+    int unchanged = 0;
+    for (int i = 0; i < acl_user_count(); i++) {
+        const struct acl_user *user = acl_user_at(i);
+        const struct included *included = included_find(user);
+        struct buf line = {0};
+        if (is_worth_a_line(user)) {
+            append_quoted_line(&line, user);
+        }
+        if (!included) {
+            buf_append_slice(out, buf_slice(&line));
+        } else {
+            unchanged += slice_equal(buf_slice(&line), buf_slice(&included->line));
+        }
+        buf_deinit(&line);
+    }
+    return unchanged == acl_file.included_count;
+}
+
+static bool user_lines(bool in_include UNUSED, struct buf *out, bool *lost)
 {
     if (acl_file_path()[0]) {
         return false; /* they are in there */
     }
-    append_lines(out);
-    return !slice_equal(buf_slice(out), buf_slice(&acl_file.started_lines));
+    struct buf now = {0};
+    append_lines(&now);
+    acl_file.is_rewritten |= !slice_equal(buf_slice(&now), buf_slice(&acl_file.started_lines));
+    buf_deinit(&now);
+    if (acl_file.is_rewritten) {
+        *lost = !append_own_lines(out);
+    }
+    return acl_file.is_rewritten;
 }
 
 static bool load_lines(void) NO_THREAD_SAFETY_ANALYSIS
@@ -325,6 +381,12 @@ static bool load_lines(void) NO_THREAD_SAFETY_ANALYSIS
     }
     adopt(&list, NULL);
     append_lines(&acl_file.started_lines);
+    for (int i = 0; i < acl_user_count(); i++) {
+        struct included *included = included_find(acl_user_at(i));
+        if (included && is_worth_a_line(acl_user_at(i))) {
+            append_quoted_line(&included->line, acl_user_at(i));
+        }
+    }
     return true;
 }
 

@@ -253,6 +253,6 @@ const struct option acl_log_options[] = {
      .target = &max_len,
      .initial = "128",
      .min = 0,
-     .max = 1000000},
+     .max = INT64_MAX},
     {.name = NULL},
 };

@@ -574,7 +574,6 @@ void acl_user_set_default(struct acl_user *user)
 {
     static const char *const rules[] = {"+@all", "~*", "&*", "on", "nopass"};
     reset(user);
-    user->sanitize = ACL_SANITIZE_UNSAID;
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         enum acl_fault fault = acl_user_apply(user, slice_cstr(rules[i]));
         assert(fault == ACL_FAULT_NONE);
@@ -678,7 +677,7 @@ static void append_selector(struct buf *out, const struct acl_selector *s)
 
 void acl_append_user(struct buf *out, const struct acl_user *user)
 {
-    static const char *const sanitize[] = {"", "sanitize-payload ", "skip-sanitize-payload "};
+    static const char *const sanitize[] = {"sanitize-payload ", "skip-sanitize-payload "};
     buf_append_cstr(out, user->enabled ? "on " : "off ");
     buf_append_cstr(out, user->nopass ? "nopass " : "");
     buf_append_cstr(out, sanitize[user->sanitize]);

@@ -535,7 +535,7 @@ static void format_rename(const struct option *option UNUSED, struct buf *out UN
 }
 
 /* It changes at boot only. */
-static bool rename_lines(struct buf *out UNUSED)
+static bool rename_lines(bool in_include UNUSED, struct buf *out UNUSED, bool *lost UNUSED)
 {
     return false;
 }

@@ -50,6 +50,11 @@ struct config_entry *config_entry_find(struct slice name)
     return NULL;
 }
 
+bool config_reads_include(void)
+{
+    return config.source == CONFIG_FROM_INCLUDE;
+}
+
 static void reject_option(const struct option *option, const char *why)
 {
     log_warning("Option table: %s: %s", option->name, why);
@@ -238,15 +243,25 @@ int config_read_file(const char *path, struct buf *content)
 
 /* ---- Reading */
 
+bool config_takes_back(const struct option *option, const struct slice *words, int count)
+{
+    return (option->flags & (OPTION_REPEAT | OPTION_WHOLE)) == OPTION_REPEAT && count == 1 &&
+           words[0].len == 0;
+}
+
 /* The words that an option's line leaves it with: those of the line, and for OPTION_REPEAT those of
- * earlier lines before them. */
+ * earlier lines before them, up to one that takes back what was before it. */
 static int join_repeated(const struct config_entry *e, const struct slice *words, int count,
                          struct slice *joined, struct buf *scratch)
 {
     int earlier = 0;
-    if ((e->option->flags & OPTION_REPEAT) != 0 && e->loaded_words.len > 0) {
+    if ((e->option->flags & OPTION_REPEAT) != 0 && e->loaded_words.len > 0 &&
+        !config_takes_back(e->option, words, count)) {
         earlier = option_split_line(buf_slice(&e->loaded_words), joined, OPTION_MAX_WORDS, scratch);
         assert(earlier >= 0);
+    }
+    if (count > 0 && config_takes_back(e->option, joined, earlier)) {
+        earlier = 0;
     }
     if (earlier + count > OPTION_MAX_WORDS) {
         return -1;
@@ -267,7 +282,12 @@ bool config_apply_words(const struct slice *words, int count, const char **error
     struct buf scratch = {0}, part_scratch = {0};
     const struct slice *values = words + 1;
     int value_count = count - 1;
-    if (value_count == 1 && (!e->option->lines || e->option->has_lines)) {
+    bool is_wordless = count == 1 && (e->option->flags & OPTION_WORDLESS) != 0;
+    if (is_wordless && ((e->option->flags & OPTION_REPEAT) == 0 || e->loaded_words.len == 0)) {
+        parts[0] = SLICE(""); /* else it adds nothing to the lines before it */
+        values = parts;
+        value_count = 1;
+    } else if (count == 2 && (!e->option->lines || e->option->has_lines)) {
         /* `save "3600 1"`, `replicaof "host 6379"`: words that belong together, in one pair of
          * quotes */
         value_count = split_value(e->option, words[1], parts, &part_scratch);
@@ -281,7 +301,7 @@ bool config_apply_words(const struct slice *words, int count, const char **error
         *error = "an empty word stands on a line of its own";
     } else if (total < 0) {
         *error = "too many words on all lines of the option";
-    } else if (count == 1) {
+    } else if (count == 1 && !is_wordless) {
         *error = "wrong number of arguments";
     } else {
         stored = option_store(e->option, joined, total, error);

@@ -43,7 +43,8 @@ void config_append_words(struct buf *out, const struct slice *words, int count);
 /* CONFIG REWRITE into the file that was loaded: keeps comments and order, changes what differs,
  * appends what is new. Written to a temporary file, fsynced, renamed. On a fault *error says why
  * ("No such file or directory" ...). `include` lines stay; what an included file set and nobody
- * changed is not repeated. */
+ * changed is not repeated, what was changed is overruled behind them. Where no line can do that (a
+ * user of an included file) all else is written, and the result is false all the same. */
 bool config_rewrite(const char **error) MUST_CHECK;
 /* The same, with a line for every option that has a value and is shown by CONFIG GET *. */
 bool config_rewrite_all(const char **error) MUST_CHECK;

@@ -22,12 +22,16 @@ struct config_entry {
     bool pending;    /* among the names of the CONFIG SET that is running */
 };
 
+/* Whether a file that another one includes is being read. Boot. */
+bool config_reads_include(void);
 /* Number of registered options. */
 unsigned config_entry_count(void);
 /* The option registered at that place; index < config_entry_count(). */
 struct config_entry *config_entry_at(unsigned index);
 /* By name or alias, NULL when unknown. */
 struct config_entry *config_entry_find(struct slice name);
+/* Whether these words of a line of an OPTION_REPEAT option take back all lines before it. */
+bool config_takes_back(const struct option *option, const struct slice *words, int count);
 /* Appends the current value as CONFIG GET shows it, in words of canonical form. */
 void config_append_value_words(const struct option *option, struct buf *out);
 /* Reads a whole file ("-": standard input) into `content`; returns 0 or an errno value (EFBIG over

@@ -3,7 +3,12 @@
  * place; options that differ from their built-in default and have no line come at the end.
  *
  * A line says the truth when its words are those of the current value, or when they are the words
- * that were read at boot and the value has not changed since (so "100mb" and "YES" stay). */
+ * that were read at boot and the value has not changed since (so "100mb" and "YES" stay).
+ *
+ * What included files say is overruled by lines behind the last `include`: a scalar by a line of
+ * its own, a repeatable option by an empty line that takes back all before it and a line with the
+ * whole value. Only a user that an included file declares can't be overruled; then all else is
+ * written, and the caller told. */
 #include "engine/config_priv.h"
 
 #include "base/file.h"
@@ -38,6 +43,12 @@ struct file_line {
 struct file_option {
     unsigned first_line, last_line; /* NO_LINE */
     struct buf words;               /* of the last line; OPTION_REPEAT: of all */
+    bool is_empty;                  /* they are "" */
+    /* OPTION_REPEAT, of the lines behind the last `include`: whether an empty one takes back all
+     * before it, and the words behind that. */
+    bool takes_back;
+    struct buf behind;
+    bool is_written; /* a new line says its value */
 };
 
 struct rewrite {
@@ -48,6 +59,7 @@ struct rewrite {
     unsigned last_include;       /* NO_LINE */
     bool has_signature;
     bool all;            /* initial values as well */
+    const char *lost;    /* an option of which an included file says what no line can overrule */
     struct buf appended; /* new lines at the end */
     struct buf result;
 };
@@ -72,6 +84,7 @@ static void rewrite_deinit(struct rewrite *w)
     }
     for (unsigned i = 0; i < config_entry_count(); i++) {
         buf_deinit(&w->options[i].words);
+        buf_deinit(&w->options[i].behind);
     }
     mem_free(w->lines);
     mem_free(w->options);
@@ -91,6 +104,43 @@ static unsigned entry_index(const struct config_entry *entry)
     return i;
 }
 
+/* An included file comes in: what stood before does not say the last word. */
+static void read_include(struct rewrite *w, unsigned index)
+{
+    w->last_include = index;
+    for (unsigned i = 0; i < config_entry_count(); i++) {
+        w->options[i].takes_back = false;
+        buf_clear(&w->options[i].behind);
+    }
+}
+
+static void append_more_words(struct buf *out, const struct slice *words, int count)
+{
+    buf_append_cstr(out, out->len > 0 && count > 0 ? " " : "");
+    config_append_words(out, words, count);
+}
+
+/* Notes the words behind the option's name, as config_apply_words joins them; none is an option's
+ * name alone. */
+static void note_words(struct file_option *o, const struct option *option,
+                       const struct slice *words, int count)
+{
+    static const struct slice empty = {"", 0};
+    bool takes_back = config_takes_back(option, words, count);
+    if ((option->flags & OPTION_REPEAT) == 0 || takes_back || (o->is_empty && count > 0)) {
+        buf_clear(&o->words);
+    }
+    if (takes_back) {
+        o->takes_back = true;
+        buf_clear(&o->behind);
+    } else {
+        append_more_words(&o->behind, words, count);
+    }
+    bool says_empty = count == 0 && o->words.len == 0;
+    o->is_empty = takes_back || says_empty || (o->is_empty && count == 0);
+    append_more_words(&o->words, says_empty ? &empty : words, says_empty ? 1 : count);
+}
+
 /* Notes which option the line sets, to what. Lines that nobody could read (edited since) are kept
  * like comments. */
 static void read_line(struct rewrite *w, struct file_line *line, struct slice trimmed)
@@ -104,23 +154,21 @@ static void read_line(struct rewrite *w, struct file_line *line, struct slice tr
     struct buf scratch = {0};
     int count = option_split_line(trimmed, words, OPTION_MAX_WORDS, &scratch);
     if (count == 2 && slice_equal_nocase(words[0], "include")) {
-        w->last_include = index;
+        read_include(w, index);
     }
-    line->entry = count > 1 ? config_entry_find(words[0]) : NULL;
+    line->entry = count > 0 ? config_entry_find(words[0]) : NULL;
+    if (count == 1 && line->entry != NULL && (line->entry->option->flags & OPTION_WORDLESS) == 0) {
+        line->entry = NULL;
+    }
     if (line->entry != NULL) {
         struct file_option *o = &w->options[entry_index(line->entry)];
-        line->name = slice_of(trimmed.ptr, strcspn(trimmed.ptr, " \t"));
-        if (line->name.len != words[0].len) { /* a quoted name */
+        line->name = slice_of(trimmed.ptr, words[0].len);
+        if (!slice_equal(line->name, words[0])) { /* a quoted name */
             line->name = slice_cstr(line->entry->option->name);
         }
         o->first_line = o->first_line == NO_LINE ? index : o->first_line;
         o->last_line = index;
-        if ((line->entry->option->flags & OPTION_REPEAT) == 0) {
-            buf_clear(&o->words);
-        } else if (o->words.len > 0) {
-            buf_append_char(&o->words, ' ');
-        }
-        config_append_words(&o->words, words + 1, count - 1);
+        note_words(o, line->entry->option, words + 1, count - 1);
     }
     buf_deinit(&scratch);
 }
@@ -175,7 +223,11 @@ static void decide_init(struct decision *d, const struct config_entry *e)
     memset(d, 0, sizeof(*d));
     struct buf value = {0};
     option_format(e->option, &value);
-    config_append_value_words(e->option, &d->plain);
+    if (value.len == 0 && e->option->empty != NULL) {
+        buf_append_cstr(&d->plain, e->option->empty);
+    } else {
+        config_append_value_words(e->option, &d->plain);
+    }
     if (!append_memory_unit(e->option, &d->written)) {
         buf_append_slice(&d->written, buf_slice(&d->plain));
     }
@@ -234,67 +286,101 @@ static void replace_lines(struct rewrite *w, const struct config_entry *e, struc
     }
 }
 
-/* The lines of an option whose lines are things of their own, all in the place of the first. */
-static bool rewrite_lines(struct rewrite *w, const struct config_entry *e,
-                          const struct file_option *o)
+/* Puts `text`, lines with their newlines, into the place of the first of the option's lines that
+ * says the last word (behind the last `include`, where an included file has lines of it too) and
+ * drops its others; at the end when there is no such place. */
+static void put_lines(struct rewrite *w, const struct config_entry *e, struct slice text)
 {
-    struct buf lines = {0};
-    bool possible = true;
-    if (!e->option->lines(&lines)) {
-        /* The file still says it. */
-    } else if (e->in_include) {
-        snprintf(fault_text, sizeof(fault_text),
-                 "lines of '%s' in an included file cannot be taken back", e->option->name);
-        possible = false;
-    } else {
-        for (unsigned i = 0; i < w->line_count; i++) {
-            w->lines[i].drop |= w->lines[i].entry == e;
+    unsigned place = NO_LINE;
+    for (unsigned i = 0; i < w->line_count; i++) {
+        if (w->lines[i].entry != e) {
+            continue;
         }
-        if (o->first_line != NO_LINE && lines.len > 0) {
-            w->lines[o->first_line].drop = false;
-            buf_append(&w->lines[o->first_line].replacement, lines.data, lines.len - 1);
+        bool has_last_word = !e->in_include || w->last_include == NO_LINE || i > w->last_include;
+        if (place == NO_LINE && has_last_word && text.len > 0) {
+            place = i;
+            buf_append(&w->lines[i].replacement, text.ptr, text.len - 1);
         } else {
-            buf_append_slice(&w->appended, buf_slice(&lines));
+            w->lines[i].drop = true;
         }
     }
-    buf_deinit(&lines);
-    return possible;
+    if (place == NO_LINE) {
+        buf_append_slice(&w->appended, text);
+    }
 }
 
-/* Decides about one option. False (with the fault's text) when the file cannot say its value. */
-static bool rewrite_option(struct rewrite *w, unsigned index)
+/* An option whose lines are things of their own. */
+static void rewrite_lines(struct rewrite *w, const struct config_entry *e)
+{
+    struct buf lines = {0};
+    bool lost = false;
+    if (e->option->lines(e->in_include, &lines, &lost)) {
+        put_lines(w, e, buf_slice(&lines));
+    }
+    if (lost && w->lost == NULL) {
+        w->lost = e->option->name;
+    }
+    buf_deinit(&lines);
+}
+
+/* A repeatable option of which an included file has lines too: ours take those back, or say all. */
+static void rewrite_repeated(struct rewrite *w, const struct config_entry *e, struct file_option *o,
+                             const struct decision *d)
+{
+    bool is_whole = (e->option->flags & OPTION_WHOLE) != 0;
+    bool is_empty = slice_equal(buf_slice(&d->plain), SLICE("\"\""));
+    struct buf text = {0};
+    if ((is_whole || o->takes_back) &&
+        slice_equal(buf_slice(&o->behind), is_empty ? SLICE("") : buf_slice(&d->plain))) {
+        return; /* so they do already */
+    }
+    if (!is_whole) {
+        buf_printf(&text, "%s \"\"\n", e->option->name);
+    }
+    if (!is_empty) {
+        buf_printf(&text, "%s ", e->option->name);
+        buf_append_slice(&text, buf_slice(&d->written));
+        buf_append_char(&text, '\n');
+    }
+    put_lines(w, e, buf_slice(&text));
+    o->is_written = true;
+    buf_deinit(&text);
+}
+
+/* Decides about one option. */
+static void rewrite_option(struct rewrite *w, unsigned index)
 {
     const struct config_entry *e = config_entry_at(index);
     struct file_option *o = &w->options[index];
     struct decision d;
     if (e->option->lines && (!e->option->has_lines || e->option->has_lines())) {
-        return rewrite_lines(w, e, o);
+        rewrite_lines(w, e);
+        return;
     }
     decide_init(&d, e);
-    bool possible = true;
     /* An included file comes after our line, or there is none of ours: only a line at the end can
      * say otherwise. */
     bool overridden = e->in_include && w->last_include != NO_LINE &&
                       (o->last_line == NO_LINE || o->last_line < w->last_include);
-    bool adds_up = e->in_include && (e->option->flags & OPTION_REPEAT) != 0;
+    bool adds_up =
+        e->in_include && w->last_include != NO_LINE && (e->option->flags & OPTION_REPEAT) != 0;
     if (d.unchanged && ((overridden && e->source == CONFIG_FROM_INCLUDE) ||
                         (adds_up && e->source != CONFIG_FROM_TEXT))) {
         /* The files still say it together. */
     } else if (adds_up) {
-        snprintf(fault_text, sizeof(fault_text),
-                 "lines of '%s' in an included file cannot be taken back", e->option->name);
-        possible = false;
+        rewrite_repeated(w, e, o, &d);
     } else if (o->last_line != NO_LINE && !overridden) {
         if (!line_is_true(e, o, &d)) {
             replace_lines(w, e, o, &d);
+            o->is_written = true;
         }
     } else if (overridden || !is_initial(e) || (w->all && is_worth_a_line(e))) {
         buf_printf(&w->appended, "%s ", e->option->name);
         buf_append_slice(&w->appended, buf_slice(&d.written));
         buf_append_char(&w->appended, '\n');
+        o->is_written = true;
     }
     decide_deinit(&d);
-    return possible;
 }
 
 static void build_result(struct rewrite *w)
@@ -378,9 +464,9 @@ int config_replace_file(const char *path, struct slice content)
 /* From now on the new file is what was loaded. */
 static void remember_values(const struct rewrite *w)
 {
-    for (unsigned i = 0; i < w->line_count; i++) {
-        struct config_entry *e = w->lines[i].entry;
-        if (e == NULL || e->option->lines || w->lines[i].replacement.len == 0) {
+    for (unsigned i = 0; i < config_entry_count(); i++) {
+        struct config_entry *e = config_entry_at(i);
+        if (!w->options[i].is_written) {
             continue;
         }
         buf_clear(&e->loaded_words);
@@ -412,26 +498,27 @@ static bool rewrite(bool all, const char **error)
     if (fault == ENOENT) {
         fault = 0; /* somebody removed it: it is made anew */
     }
-    bool possible = true;
     if (fault == 0) {
         read_lines(&w);
-        for (unsigned i = 0; possible && i < config_entry_count(); i++) {
-            possible = rewrite_option(&w, i);
+        for (unsigned i = 0; i < config_entry_count(); i++) {
+            rewrite_option(&w, i);
         }
-    }
-    if (fault == 0 && possible) {
         build_result(&w);
         fault = config_replace_file(path, buf_slice(&w.result));
     }
-    if (fault == 0 && possible) {
+    if (fault == 0) {
         remember_values(&w);
     }
     rewrite_deinit(&w);
-    if (!possible) {
-        *error = fault_text;
-        return false;
+    if (fault != 0) {
+        return fail_with(fault, error);
     }
-    return fault == 0 ? true : fail_with(fault, error);
+    if (w.lost != NULL) {
+        snprintf(fault_text, sizeof(fault_text),
+                 "all was written but what lines of '%s' in an included file contradict", w.lost);
+        *error = fault_text;
+    }
+    return w.lost == NULL;
 }
 
 bool config_rewrite(const char **error)

@@ -227,6 +227,7 @@ static enum load_result load_files(void)
 {
     uint64_t done_bytes = 0;
     enum load_result result = LOAD_FINE;
+    int64_t start_ms = clock_wall_ms();
     const struct aof_file *f = aof_manifest_base(&aof_state.manifest);
     if (f) {
         result = load_file(f, &done_bytes, rest_is_empty(0));
@@ -234,6 +235,10 @@ static enum load_result load_files(void)
     for (int i = 0; result == LOAD_FINE && (f = aof_manifest_increment(&aof_state.manifest, i));
          i++) {
         result = load_file(f, &done_bytes, rest_is_empty(i + 1));
+    }
+    if (result == LOAD_FINE) {
+        log_notice("DB loaded from append only file: %.3f seconds",
+                   (double)(clock_wall_ms() - start_ms) / 1000);
     }
     return result;
 }

@@ -13,11 +13,14 @@ static bool without_effect;
 
 static bool check_name(const struct option *option, struct slice text, const char **error)
 {
-    (void)option;
-    if (text.len == 0 || text.len > 200 || memchr(text.ptr, '/', text.len)) {
-        *error = option->target == &aof_settings.file_name
-                     ? "appendfilename can't be a path, just a filename"
-                     : "appenddirname can't be a path, just a dirname";
+    bool is_file = option->target == &aof_settings.file_name;
+    if (text.len == 0) {
+        *error = is_file ? "appendfilename can't be empty" : "appenddirname can't be empty";
+        return false;
+    }
+    if (text.len > 200 || memchr(text.ptr, '/', text.len)) {
+        *error = is_file ? "appendfilename can't be a path, just a filename"
+                         : "appenddirname can't be a path, just a dirname";
         return false;
     }
     return true;

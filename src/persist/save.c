@@ -64,11 +64,12 @@ void save_judge_writes(void)
     gate_set(GATE_SAVE_FAILED, refuse);
 }
 
-/* A save that began when STAT_DIRTY was `dirty` has ended. */
-static void note_end(int error, uint64_t dirty, int64_t took_ms)
+/* A save that began when STAT_DIRTY was `dirty` has ended. As in Redis any success counts, but a
+ * failure only of one in the background: whoever waits for SAVE is told of its fault. */
+static void note_end(int error, uint64_t dirty)
 {
-    state.last_ok = error == 0;
     if (error == 0) {
+        state.last_ok = true;
         state.saved_dirty = dirty;
         state.last_s = clock_wall_ms() / 1000;
         state.saves++;
@@ -76,7 +77,6 @@ static void note_end(int error, uint64_t dirty, int64_t took_ms)
     } else {
         log_warning("Saving into %s failed: %s", save_settings.file_name, strerror(error));
     }
-    state.last_took_s = took_ms / 1000;
     save_judge_writes();
 }
 
@@ -103,7 +103,7 @@ static enum save_result save_here(void)
     int error = rdb_file_save(save_settings.file_name, start_ms);
     buf_clear(&saved_notes);
     notes_format_line(&saved_notes);
-    note_end(error, dirty, clock_wall_ms() - start_ms);
+    note_end(error, dirty);
     return error ? SAVE_FAILED : SAVE_DONE;
 }
 
@@ -194,7 +194,9 @@ static void child_ended(int pid, int status)
     rdb_file_remove_rest(pid);
     state.child = 0;
     state.last_cow_bytes = child_report_read().cow_peak_bytes;
-    note_end(error, state.child_dirty, clock_wall_ms() - state.child_start_ms);
+    state.last_took_s = (clock_wall_ms() - state.child_start_ms) / 1000;
+    state.last_ok = error == 0;
+    note_end(error, state.child_dirty);
 }
 
 static void look_after_child(void)
@@ -267,9 +269,10 @@ static enum rdb_file_load load_file(void)
     } else if (result == RDB_FILE_BAD) {
         log_warning("Cannot load %s: %s", save_settings.file_name, loaded.error);
     } else if (result == RDB_FILE_FINE) {
-        log_notice("DB loaded from disk: %" PRIu64 " keys, %" PRIu64 " expired, %" PRIu64
-                   " empty ones left out, %" PRId64 " ms",
-                   loaded.keys, loaded.expired, loaded.empty, clock_wall_ms() - start_ms);
+        log_notice("DB loaded from disk: %.3f seconds, %" PRIu64 " keys, %" PRIu64
+                   " expired, %" PRIu64 " empty ones left out",
+                   (double)(clock_wall_ms() - start_ms) / 1000, loaded.keys, loaded.expired,
+                   loaded.empty);
     }
     return result;
 }
@@ -365,6 +368,7 @@ static bool wants_save(unsigned flags)
 static bool before_exit(unsigned flags)
 {
     gil_assert_world();
+    log_notice("User requested shutdown...");
     kill_child();
     if (!aof_before_exit() && !(flags & SHUTDOWN_FORCE)) {
         return false;
@@ -372,6 +376,7 @@ static bool before_exit(unsigned flags)
     if (!wants_save(flags)) {
         return true;
     }
+    log_notice("Saving the final RDB snapshot before exiting.");
     bool taken = keyspace_visit();
     enum save_result result = save_here();
     keyspace_leave(taken);

@@ -383,6 +383,7 @@ static bool run_link(struct active_link *l)
     }
     l->f.link = &socket;
     l->f.begin = l->f.end = 0;
+    l->f.why[0] = '\0';
     note_facts(l);
     l->state = LINK_HANDSHAKE;
     bool pulled = pull(l);
@@ -391,7 +392,8 @@ static bool run_link(struct active_link *l)
         log_notice("Takes the writes of active peer %s:%d", l->host, l->port);
         serve_frames(l);
         l->down_ms = replica_clock_ms();
-        log_notice("The link to active peer %s:%d has ended", l->host, l->port);
+        log_notice("The link to active peer %s:%d has ended: %s", l->host, l->port,
+                   l->f.why[0] ? l->f.why : "by itself");
     }
     l->state = LINK_CONNECT;
     leave(l);
@@ -574,20 +576,25 @@ static void put_line(const char *host, int port, struct buf *out)
     buf_printf(out, " %d\n", port);
 }
 
-bool active_links_put_lines(struct buf *out)
+bool active_links_put_lines(bool in_include, struct buf *out)
 {
-    struct buf wished = {0};
+    struct buf wished = {0}, now = {0};
     gil_assert_world();
     for (int i = 0; i < all.wished_count; i++) {
         put_line(all.wished[i].host, all.wished[i].port, &wished);
     }
     for (int i = 0; i < ACTIVE_LINKS_MAX; i++) {
         if (is_there(all.links[i])) {
-            put_line(all.links[i]->host, all.links[i]->port, out);
+            put_line(all.links[i]->host, all.links[i]->port, &now);
         }
     }
-    all.rewritten |= !slice_equal(buf_slice(out), buf_slice(&wished));
+    all.rewritten |= !slice_equal(buf_slice(&now), buf_slice(&wished));
+    if (all.rewritten) {
+        buf_append_cstr(out, in_include ? "replicaof no one\n" : "");
+        buf_append_slice(out, buf_slice(&now));
+    }
     buf_deinit(&wished);
+    buf_deinit(&now);
     return all.rewritten;
 }
 

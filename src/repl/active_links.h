@@ -25,8 +25,8 @@
 /* The configuration's `replicaof` lines: one more; none at all (host.ptr NULL). Too many: false. */
 bool active_links_configure(struct slice host, int port) MUST_CHECK;
 /* CONFIG REWRITE: appends such lines for whom we pull from now; false when those of the files still
- * say it. World. */
-bool active_links_put_lines(struct buf *out) MUST_CHECK;
+ * say it. `in_include`: first one that takes back those of included files. World. */
+bool active_links_put_lines(bool in_include, struct buf *out) MUST_CHECK;
 /* Boot's end and its reverse: pulls from those, or without multi-master from the last of them. */
 void active_links_start(void);
 void active_links_stop(void);

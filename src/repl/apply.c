@@ -10,6 +10,7 @@
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "repl/backlog.h"
+#include "repl/follow_priv.h"
 #include "repl/replay.h"
 #include "resp/parser.h"
 
@@ -96,7 +97,9 @@ static void report(const struct request *request, struct slice error)
     log_warning("What the primary did failed here: %.*s: %.*s",
                 (int)(name.len < 64 ? name.len : 64), name.ptr,
                 (int)(error.len < 256 ? error.len : 256), error.ptr);
-    propagation_error_note(true, name, error);
+    if (follow_settings.read_only) { /* else it may be the doing of our own clients */
+        propagation_error_note(true, name, error);
+    }
 }
 
 static void run_request(struct request *request) REQUIRES(keyspace_lock)

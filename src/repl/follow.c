@@ -51,8 +51,10 @@ struct follow_settings follow_settings;
 
 static struct {
     pthread_t thread;
-    bool started;   /* the thread runs; world */
-    bool may_start; /* the server is up; world */
+    bool followed;    /* the last link stood; the thread's */
+    int64_t hasty_ms; /* of the last attempt that was made at once; the thread's */
+    bool started;     /* the thread runs; world */
+    bool may_start;   /* the server is up; world */
     int wake_fd;
     _Atomic bool stop, link_stop;
     _Atomic bool cut;      /* the link is to be made anew */
@@ -333,7 +335,11 @@ static void serve_stream(void)
         }
         int got = follow_wait(l, rest ? 0 : ACK_MS / 4);
         int64_t now_ms = replica_clock_ms();
-        if (got < 0 || now_ms - follow.heard_ms > sync_settings.timeout_s * 1000) {
+        if (got < 0) {
+            return;
+        }
+        if (now_ms - follow.heard_ms > sync_settings.timeout_s * 1000) {
+            (void)follow_broken(l, "nothing was heard within repl-timeout");
             return;
         }
         if (got > 0) {
@@ -342,6 +348,7 @@ static void serve_stream(void)
             l->begin = l->end;
         }
         if ((got > 0 || rest) && !apply_all()) {
+            (void)follow_broken(l, "what came is no stream of commands");
             return;
         }
         rest = follow_is_ending();
@@ -374,34 +381,52 @@ void follow_talk(struct link *socket)
 {
     follow.link.link = socket;
     follow.link.begin = follow.link.end = 0;
+    follow.link.why[0] = '\0';
     follow.link.interrupted = is_link_interrupted;
     follow.link.wake_fd = follow.wake_fd;
     begin_stream(socket->fd);
     if (shake_hands()) {
         come_to(FOLLOW_CONNECTED);
         log_notice("Following primary %s:%d", follow.host, follow.port);
+        follow.followed = true;
         serve_stream();
     }
 }
 
-/* One connection, from its beginning to its end. */
-static void run_link(void)
+/* A link that stood and broke is tried again at once, unless that was done a moment ago: a primary
+ * that drops us each time is not to be busy with us. */
+static bool is_tried_at_once(void)
 {
+    int64_t now_ms = replica_clock_ms();
+    bool at_once = follow.followed && now_ms - follow.hasty_ms >= RETRY_MS;
+    follow.hasty_ms = at_once ? now_ms : follow.hasty_ms;
+    return at_once;
+}
+
+/* One connection, from its beginning to its end; true when the next try is to come at once. */
+static bool run_link(void)
+{
+    bool at_once = false;
     struct link socket = {.timeout_ms = sync_settings.timeout_s * 1000, .stop = &follow.link_stop};
     come_to(FOLLOW_CONNECT);
     gil_wake();
     link_prepare(&socket);
     gil_sleep();
     if (!link_connect(&socket, follow.host, follow.port, link_source_address)) {
-        log_notice("Can't connect to primary %s:%d", follow.host, follow.port);
-        return;
+        log_notice("Can't connect to primary %s:%d: %s", follow.host, follow.port, socket.why);
+        return false;
     }
+    follow.followed = false;
     follow_talk(&socket);
     if (!is_interrupted()) {
-        log_warning("The link to primary %s:%d has ended", follow.host, follow.port);
+        const char *why = follow.link.why;
+        at_once = is_tried_at_once();
+        log_warning("The link to primary %s:%d has ended: %s, again %s", follow.host, follow.port,
+                    why[0] ? why : "the handshake failed", at_once ? "at once" : "in a second");
         come_to(FOLLOW_CONNECT);
     }
     link_close(&socket);
+    return at_once;
 }
 
 /* Takes note of whom we follow; false: nobody. */
@@ -424,10 +449,8 @@ static void *run(void *argument)
     apply_setup();
     while (!follow.stop) {
         bool follows = learn_wish();
-        if (follows && !gate_is_loading()) {
-            run_link();
-        }
-        if (!is_interrupted()) {
+        bool at_once = follows && !gate_is_loading() && run_link();
+        if (!is_interrupted() && !at_once) {
             sleep_ms(follows ? RETRY_MS : -1);
         }
     }
@@ -630,9 +653,15 @@ static bool parse_primary(const struct option *option, const struct slice *words
     bool none =
         (count == 1 && words[0].len == 0) ||
         (count == 2 && slice_equal_nocase(words[0], "no") && slice_equal_nocase(words[1], "one"));
-    if (!none && (count != 2 || words[0].len == 0 || words[0].len >= HOST_MAX ||
-                  !num_parse_i64(words[1], &port) || port < 1 || port > 65535)) {
-        *error = "replicaof takes a host and a port, or `no one`";
+    *error = NULL;
+    if (!none && count != 2) {
+        *error = "wrong number of arguments";
+    } else if (!none && (words[0].len == 0 || words[0].len >= HOST_MAX)) {
+        *error = "Invalid master host";
+    } else if (!none && (!num_parse_i64(words[1], &port) || port < 0 || port > 65535)) {
+        *error = "Invalid master port"; /* 0 is taken as Redis does, though nobody is there */
+    }
+    if (*error != NULL) {
         return false;
     }
     if (!active_links_configure(none ? (struct slice){NULL, 0} : words[0], (int)port)) {
@@ -654,6 +683,11 @@ static void format_primary(const struct option *option, struct buf *out)
 }
 
 /* An active replica pulls from several. */
+static bool put_lines(bool in_include, struct buf *out, bool *lost UNUSED)
+{
+    return active_links_put_lines(in_include, out);
+}
+
 static bool has_lines(void)
 {
     return active_settings.on;
@@ -670,9 +704,10 @@ const struct option follow_options[] = {
      .type = OPTION_CUSTOM,
      .flags = OPTION_IMMUTABLE | OPTION_MULTI,
      .initial = "",
+     .empty = "no one",
      .parse = parse_primary,
      .format = format_primary,
-     .lines = active_links_put_lines,
+     .lines = put_lines,
      .has_lines = has_lines},
     {.name = "masterauth",
      .type = OPTION_STRING,

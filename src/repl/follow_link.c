@@ -11,6 +11,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static const char closed[] = "closed by the other side";
+
+bool follow_broken(struct follow_link *l, const char *why)
+{
+    if (l->why[0] == '\0') {
+        snprintf(l->why, sizeof(l->why), "%s", why);
+    }
+    return false;
+}
+
 /* Waits for the socket: 1 ready, 0 not in time, -1 interrupted. */
 static int wait_ready(struct follow_link *l, short events, int64_t deadline_ms)
 {
@@ -56,10 +66,10 @@ bool follow_send_bytes(struct follow_link *l, struct slice bytes)
             bytes = slice_of(bytes.ptr + sent, bytes.len - (size_t)sent);
         } else if (sent < 0 && errno == EAGAIN) {
             if (wait_ready(l, POLLOUT, deadline_ms) <= 0) {
-                return false;
+                return follow_broken(l, "nothing could be sent within repl-timeout");
             }
         } else if (sent == 0 || errno != EINTR) {
-            return false;
+            return follow_broken(l, sent == 0 ? closed : strerror(errno));
         }
     }
     return true;
@@ -95,6 +105,7 @@ int follow_wait(struct follow_link *l, int ms)
                 return ready;
             }
         } else if (got == 0 || errno != EINTR) {
+            (void)follow_broken(l, got == 0 ? closed : strerror(errno));
             return -1;
         }
     }
@@ -103,7 +114,8 @@ int follow_wait(struct follow_link *l, int ms)
 
 bool follow_fill(struct follow_link *l)
 {
-    return follow_wait(l, (int)(usual_deadline() - replica_clock_ms())) > 0;
+    return follow_wait(l, (int)(usual_deadline() - replica_clock_ms())) > 0 ||
+           follow_broken(l, "no answer within repl-timeout");
 }
 
 bool follow_line(struct follow_link *l, char line[FOLLOW_LINE_BYTES])
@@ -117,7 +129,7 @@ bool follow_line(struct follow_link *l, char line[FOLLOW_LINE_BYTES])
         if (c != '\n') {
             line[len++] = c;
             if (len == FOLLOW_LINE_BYTES) {
-                return false;
+                return follow_broken(l, "a line of the handshake is too long");
             }
             continue;
         }

@@ -49,9 +49,12 @@ struct follow_link {
     bool (*interrupted)(const struct follow_link *l); /* we do not */
     char bytes[FOLLOW_READ_BYTES];
     size_t begin, end;
+    char why[128]; /* the first cause for which it can't go on, for the log; "" while it can */
 };
 
-/* Each waits no longer than repl-timeout, and fails when interrupted or cut. */
+/* Notes why the link can't go on, unless that is known. False. */
+bool follow_broken(struct follow_link *l, const char *why);
+/* Each waits no longer than repl-timeout, and fails (follow_broken) when interrupted or cut. */
 /* Sends a request of words. */
 bool follow_send(struct follow_link *l, int argc, const struct slice *argv) MUST_CHECK;
 /* Sends bytes. */

@@ -90,11 +90,12 @@ bool link_unsent(struct link *l)
 
 /* ---- connecting ---- */
 
-static bool is_connected(const struct link *l)
+/* 0 or the errno value of a connection that could not be made. */
+static int connect_error(const struct link *l)
 {
     int error = 0;
     socklen_t len = sizeof(error);
-    return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0;
+    return getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : errno;
 }
 
 void link_prepare(struct link *l)
@@ -112,11 +113,13 @@ static bool greet(struct link *l, int64_t deadline_ms)
     tls_attach(l->tls, l->fd);
     while ((status = tls_greet(l->tls, why)) == TLS_WAITS) {
         if (!wait_ready(l, link_unsent(l) ? POLLIN | POLLOUT : POLLIN, deadline_ms)) {
+            snprintf(l->why, sizeof(l->why), "no answer to TLS in time");
             return false;
         }
     }
     if (status == TLS_ENDED) {
         log_warning("TLS to another server: %s", why);
+        snprintf(l->why, sizeof(l->why), "TLS: %s", why);
     }
     return status == TLS_DONE;
 }
@@ -128,8 +131,17 @@ bool link_connect(struct link *l, const char *host, int port, const char *source
     l->context = source && source[0] ? redisConnectBindNonBlock(host, port, source)
                                      : redisConnectNonBlock(host, port);
     l->fd = l->context ? l->context->fd : -1;
-    if (l->context && !l->context->err && wait_ready(l, POLLOUT, deadline_ms) && is_connected(l) &&
-        !l->broken && (!l->tls || greet(l, deadline_ms))) {
+    int error;
+    l->why[0] = '\0';
+    if (!l->context || l->context->err) {
+        snprintf(l->why, sizeof(l->why), "%s", l->context ? l->context->errstr : "no memory");
+    } else if (!wait_ready(l, POLLOUT, deadline_ms)) {
+        snprintf(l->why, sizeof(l->why), "no answer in time");
+    } else if ((error = connect_error(l)) != 0) {
+        snprintf(l->why, sizeof(l->why), "%s", strerror(error));
+    } else if (l->broken) {
+        snprintf(l->why, sizeof(l->why), "TLS is not set up");
+    } else if (!l->tls || greet(l, deadline_ms)) {
         return true;
     }
     link_close(l);

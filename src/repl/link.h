@@ -24,6 +24,7 @@ struct link {
     int64_t total_ms;             /* of all steps from link_connect on; 0: as many as there are */
     int64_t end_ms;               /* what follows from it: link_connect sets it */
     const _Atomic bool *stop;     /* once true every step fails soon; may be NULL */
+    char why[128];                /* why link_connect has failed, for the log */
 };
 
 /* Chooses between plain and TLS; before link_connect. The GIL is held in some mode. */

@@ -273,7 +273,7 @@ static void forget_backlog(int64_t now_ms)
         sync_state.lonely_ms = now_ms;
     }
     if (sync_settings.backlog_ttl_s == 0 ||
-        now_ms - sync_state.lonely_ms < sync_settings.backlog_ttl_s * 1000) {
+        (now_ms - sync_state.lonely_ms) / 1000 < sync_settings.backlog_ttl_s) {
         return;
     }
     keyspace_lock_exclusive();

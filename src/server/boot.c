@@ -323,10 +323,12 @@ static bool start_log(void)
     return true;
 }
 
+/* The words of this line, of "Server initialized", "Ready to accept connections tcp" and of the
+ * last one are Redis 7.2's: test harnesses and containers wait for them. */
 static void greet(void)
 {
-    log_notice("keydb-server %s starts with %lld server threads, pid %d", KEYDB_VERSION,
-               (long long)net_settings.server_threads, (int)getpid());
+    log_notice("KeyDB is starting: keydb-server %s with %lld server threads, PID: %d",
+               KEYDB_VERSION, (long long)net_settings.server_threads, (int)getpid());
     if (config_file_path()[0]) {
         log_notice("Configuration: %s", config_file_path());
     } else {
@@ -445,11 +447,14 @@ static _Atomic bool load_failed;
 
 static void log_ready(void)
 {
-    if (listener_port() > 0) {
-        log_notice("Ready to accept connections on port %d", listener_port());
+    if (net_settings.port > 0) {
+        log_notice("Ready to accept connections tcp");
     }
     if (net_settings.unixsocket && net_settings.unixsocket[0]) {
-        log_notice("Ready to accept connections at %s", net_settings.unixsocket);
+        log_notice("Ready to accept connections unix");
+    }
+    if (tls_settings.port > 0) {
+        log_notice("Ready to accept connections tls");
     }
 }
 
@@ -505,6 +510,11 @@ static bool start(struct event_base *base)
         return false;
     }
     supervise_write_pidfile(server_settings.pidfile);
+    log_notice("Running mode=standalone, port=%d.", listener_port());
+    if (net_settings.unixsocket && net_settings.unixsocket[0]) {
+        log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
+    }
+    log_notice("Server initialized");
     active_prepare();
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
@@ -565,7 +575,7 @@ int boot_run(void)
     setup();
     int status = serve();
     teardown();
-    log_notice(status ? "The server could not start" : "Bye");
+    log_notice(status ? "The server could not start" : "Redis is now ready to exit, bye bye...");
     server_options_teardown();
     compat_options_teardown();
     proc_title_teardown();

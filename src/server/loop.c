@@ -80,7 +80,7 @@ static void on_signal(evutil_socket_t number, short what, void *arg)
         return;
     }
     state.asked = true;
-    log_warning("Received %s: shutting down", name);
+    log_warning("Received %s scheduling shutdown...", name);
     shutdown_request(signal_shutdown_flags((int)number));
 }
 

@@ -44,7 +44,7 @@ static void print_version(void)
 /* Answers the arguments that are not about serving; -1 when there are none. */
 static int answer_at_once(int argc, char **argv)
 {
-    const char *first = argc == 2 ? argv[1] : "";
+    const char *first = argc >= 2 ? argv[1] : "";
     if (strcmp(first, "-v") == 0 || strcmp(first, "--version") == 0) {
         print_version();
         return 0;
@@ -60,33 +60,50 @@ static int answer_at_once(int argc, char **argv)
     if (strcmp(first, "--is-flash-enabled") == 0) {
         return 1;
     }
-    if (argc >= 2 &&
-        (strcmp(argv[1], "--test-memory") == 0 || strcmp(argv[1], "--sentinel") == 0)) {
-        fprintf(stderr, "keydb-server: %s does not exist yet\n", argv[1]);
+    if (strcmp(first, "--test-memory") == 0 || strcmp(first, "--sentinel") == 0) {
+        fprintf(stderr, "keydb-server: %s does not exist yet\n", first);
         return 1;
     }
     return -1;
 }
 
-static bool is_option_name(const char *arg)
+/* An option's name or, where a value is due, a value that looks like one. */
+static bool has_dashes(const char *arg)
 {
-    return strncmp(arg, "--", 2) == 0 && arg[2];
+    return strncmp(arg, "--", 2) == 0;
 }
 
-/* Writes "--name value ..." arguments as lines of a configuration file. As in Redis `--save` alone
- * is `--save ""`. */
+/* Whether the argument is a name alone: "--port", and not "--port 6379" in one. */
+static bool is_one_word(const char *arg)
+{
+    struct slice words[2];
+    struct buf scratch = {0};
+    int count = option_split_line(slice_cstr(arg), words, 2, &scratch);
+    buf_deinit(&scratch);
+    return count == 1;
+}
+
+/* Writes "--name value ..." arguments as lines of a configuration file. What follows a name alone
+ * is its value, also where it begins with dashes (passwords do). But as in Redis `--save` before
+ * another name or at the end is `--save ""`: so do scripts spell an empty list. */
 static void join_arguments(int argc, char **argv, struct buf *text)
 {
+    bool value_is_due = false;
     for (int i = 0; i < argc; i++) {
         const char *arg = argv[i];
-        if (is_option_name(arg)) {
-            bool is_last = i + 1 == argc || is_option_name(argv[i + 1]);
-            buf_append_cstr(text, text->len ? "\n" : "");
-            buf_append_cstr(text, arg + 2);
-            buf_append_cstr(text, is_last && strcmp(arg, "--save") == 0 ? " \"\"" : "");
-        } else {
+        if (!has_dashes(arg) || value_is_due) {
             buf_append_char(text, ' ');
             buf_append_quoted(text, slice_cstr(arg));
+            value_is_due = false;
+            continue;
+        }
+        buf_append_cstr(text, text->len ? "\n" : "");
+        buf_append_cstr(text, arg + 2);
+        value_is_due = is_one_word(arg);
+        if ((i + 1 == argc || has_dashes(argv[i + 1])) &&
+            slice_equal_nocase(slice_cstr(arg), "--save")) {
+            buf_append_cstr(text, " \"\"");
+            value_is_due = false;
         }
     }
 }

@@ -302,9 +302,10 @@ def test_genpass(client, ours_only):
 # -- files
 
 RULES = ["user a on nopass ~* resetchannels -@all +@read -get +config|get (%R~x resetchannels -@all +set)",
-         "user b off #" + "ab" * 32 + " ~k &c +@all -@admin +select|0",
+         "user b off skip-sanitize-payload #" + "ab" * 32 + " ~k &c +@all -@admin +select|0",
          "user default on nopass ~* &* +@all", "user w\"'\x01\\ on %W~q\"'y resetchannels -@all"]
-NORMAL = [r.replace(" ~k &c", " ~k resetchannels &c") for r in RULES]
+NORMAL = [r.replace(" ~k &c", " ~k resetchannels &c").replace(" on nopass", " on nopass sanitize-payload")
+          .replace(" on %W", " on sanitize-payload %W") for r in RULES]
 
 
 def listed(c):
@@ -380,19 +381,31 @@ def test_a_bad_file_stops_the_start(make_server, tmp_path, ours_only):
 
 def test_load_closes_whom_it_must(make_server, tmp_path, ours_only):
     server, path = with_file(make_server, tmp_path,
-                             "user a on nopass +@all ~* &*\nuser b on nopass +@all &*\n")
-    with server.connect() as c, server.connect() as a, server.connect() as b, \
-            server.connect() as hears:
-        a.ok("AUTH", "a", "x")
-        b.ok("AUTH", "b", "x")
+                             "".join("user %s on nopass +@all ~* &*\n" % u for u in "abdef"))
+    users = "abdef"
+    clients = {u: server.connect() for u in users}
+    with server.connect() as c, server.connect() as hears:
+        for user, client in clients.items():
+            client.ok("AUTH", user, "x")
         hears.ok("AUTH", "a", "x")
         hears.call("SUBSCRIBE", "ch")
-        path.write_text("user a on nopass +@all\n")
+        # Fewer keys, gone, as before, another password, as before in other words.
+        path.write_text("user default on nopass ~* &* +@all -config\nuser a on nopass +@all\n"
+                        "user d on nopass +@all ~* &*\nuser e on >x +@all ~* &*\n"
+                        "user f on nopass allchannels allkeys allcommands\n")
         c.ok("ACL", "LOAD")
-        eventually(b.is_closed, "the client is closed")
-        eventually(hears.is_closed, "the client is closed")
-        assert a.call("GET", "k") == KEY
-        assert c.call("PING") == b"PONG"
+        for closed in clients["a"], clients["b"], clients["e"], hears:
+            eventually(closed.is_closed, "the client is closed")
+        for kept in clients["d"], clients["f"], c:
+            assert kept.call("PING") == b"PONG"
+        assert clients["d"].call("ACL", "WHOAMI") == b"d"
+        assert c.error("CONFIG", "GET", "*").startswith(b"NOPERM")
+        # The caller gets its reply before it goes.
+        path.write_text("user d on nopass +@all ~* &*\nuser f on nopass +@all ~a*\n")
+        clients["f"].ok("ACL", "LOAD")
+        eventually(clients["f"].is_closed, "the client is closed")
+        assert clients["d"].call("PING") == b"PONG"
+    clients["d"].close()
 
 
 def test_killed_while_saving(make_server, tmp_path, ours_only):
@@ -419,7 +432,7 @@ def test_killed_while_saving(make_server, tmp_path, ours_only):
         server.wait_exit()
         thread.join()
         text = path.read_text()
-        assert text.endswith("\n") and "user default on nopass ~* &* +@all\n" in text
+        assert text.endswith("\n") and "user default on nopass sanitize-payload ~* &* +@all\n" in text
         again = make_server(options={"aclfile": str(path)})
         with again.connect() as c:
             assert "".join(line + "\n" for line in listed(c)) == text

@@ -89,10 +89,10 @@ def test_info_counts_errors_and_names_the_build(started, tmp_path):
     assert " build=%s" % info["redis_build_id"] in version
 
 
-def outcome(path, words, option, directory):
+def outcome(path, words, option, directory, file=()):
     """What CONFIG GET says about an option after a start with these words; None: no start."""
     process = subprocess.Popen(
-        [path, "--port", "0", "--unixsocket", "o.sock", "--dir", str(directory), *words],
+        [path, *file, "--port", "0", "--unixsocket", "o.sock", "--dir", str(directory), *words],
         cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     client = redis.Redis(unix_socket_path=str(directory / "o.sock"), decode_responses=True)
     try:
@@ -132,10 +132,32 @@ def outcome(path, words, option, directory):
     ["--latency-tracking-info-percentiles", ""],
     ["--hz", "20 30"],
     ["--timeout"],
+    # What follows a name alone is its value, also where it looks like a name.
+    ["--masterauth", "--zz"],
+    ["--masterauth", "--zz", "--timeout", "5"],
+    ["--timeout", "5", "--masterauth", "--"],
+    ["--proc-title-template", "--my--title"],
+    ["--syslog-ident", "-x"],
+    ["--syslog-ident", ""],
+    ["--masterauth", "--timeout", "5"],
+    ["--masterauth", "a", "--zz"],
+    ["--masterauth", "a", "b"],
+    ["--timeout 5"],
+    ["--timeout 5", "--hz", "20"],
+    ["--timeout ", "5"],
+    ["--timeout 5 ", "6"],
+    ['--masterauth "a b"', "--hz", "20"],
+    ['--masterauth "a b'],
+    ["--", "timeout", "5"],
+    ["--SAVE", "--timeout", "5"],
+    ["--save 60 1", "--timeout", "5"],
+    ["--save", "60", "--save", "1"],
+    ["--client-output-buffer-limit", "--timeout", "5"],
+    ["-timeout", "5"],
 ], ids=" ".join)
 def test_one_word_of_several(words, tmp_path):
     """Words that belong together may be one argument, as scripts quote them."""
-    option = words[0][2:]
+    option = words[0].strip("-").split(" ")[0].lower() or "timeout"
     for name in "ours", "redis":
         (tmp_path / name).mkdir()
     assert outcome(server_path(), words, option, tmp_path / "ours") == \
@@ -149,3 +171,37 @@ def test_one_word_of_several_in_a_file(started, tmp_path):
     client.config_set("save", "1 2")
     assert client.config_rewrite()
     assert "save 1 2\n" in (tmp_path / "server.conf").read_text()
+
+
+@pytest.mark.parametrize("lines", [
+    "save", "save 60 5\nsave", 'save ""\nsave 5 5\nsave\nsave 6 6', 'save 4 4\nsave ""\nsave', "bind 127.0.0.1\nbind",
+    "client-output-buffer-limit", "client-output-buffer-limit normal 1 1 1\nclient-output-buffer-limit",
+    "latency-tracking-info-percentiles 5\nlatency-tracking-info-percentiles", "shutdown-on-sigint",
+    "oom-score-adj-values", "replicaof", "timeout", "masterauth"])
+def test_names_alone_on_a_line(lines, tmp_path):
+    option = lines.split(" ")[0].split("\n")[0]
+    for name in "ours", "redis":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "server.conf").write_text(lines + "\n")
+    assert outcome(server_path(), [], option, tmp_path / "ours", ["server.conf"]) == \
+        outcome(ORACLE, [], option, tmp_path / "redis", ["server.conf"])
+
+
+def test_rewrite_keeps_or_replaces_names_alone(started, tmp_path):
+    path = tmp_path / "server.conf"
+    path.write_text("port 0\nunixsocket s.sock\nsave\nlatency-tracking-info-percentiles\n# end\n")
+    client = started(["server.conf"])
+    client.config_set("latency-tracking-info-percentiles", "50")
+    assert client.config_rewrite()
+    lines = path.read_text().split("\n")
+    assert lines[2] in ("save", 'save ""')
+    assert lines[3:5] == ["latency-tracking-info-percentiles 50", "# end"]
+
+
+@pytest.mark.parametrize("words", [["-v"], ["--version", "--port", "1"], ["-h", "x"], ["--help", "--nonsense"]])
+def test_questions_before_other_words(words):
+    for path in server_path(), ORACLE:
+        done = subprocess.run([path, *words], timeout=20, stdin=subprocess.DEVNULL, capture_output=True)
+        asks_version = words[0] in ("-v", "--version")
+        assert done.returncode == (0 if asks_version or path == server_path() else 1)
+        assert (b" v=" if asks_version else b"Usage: ") in done.stdout + done.stderr

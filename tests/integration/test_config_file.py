@@ -167,3 +167,120 @@ def test_config_set_of_words_that_do_not_belong_together(client, oracle):
         before = c.call("CONFIG", "GET", "save")
         assert b"save" in c.error("CONFIG", "SET", "save", '3600 1 ""')
         assert c.call("CONFIG", "GET", "save") == before
+
+
+# ---- CONFIG REWRITE beside included files
+
+@pytest.fixture
+def included(make_server):
+    """included(main, parts): a server whose file includes parts ({name: text}); restart() reads what REWRITE left."""
+    def start(main, parts):
+        server = make_server({"save": None}, config=main, start=False, files=list(parts))
+        for name, text in parts.items():
+            with open(server.file(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        server.expected_files.add("dump.rdb")
+        return server.start()
+    return start
+
+
+def restart(server):
+    server.stop()
+    server.config = server.read("server.conf")
+    server.start()
+
+
+@pytest.mark.parametrize("main,save,written", [
+    ("include part.conf\n", b"1 1", ""),
+    ("include part.conf\nsave \"\"\nsave 7 7\n", b"7 7", 'save ""\nsave 7 7\n'),
+    ("save 5 5\ninclude part.conf\nsave 7 7\n", b"5 5 1 1 7 7", "save 7 7\n"),
+    ("save 5 5\ninclude p*.conf\ninclude server2.conf\n", b"5 5 1 1", ""),
+])
+def test_rewrite_beside_an_included_save(included, main, save, written):
+    server = included(main, {"part.conf": "save 1 1\n", "server2.conf": "timeout 3\n"})
+    with server.connect() as c:
+        assert value(c, "save") == save
+        c.ok("CONFIG", "SET", "maxclients", "77", "timeout", "5")
+        c.ok("CONFIG", "REWRITE")
+    assert "maxclients 77\n" in server.read("server.conf") and written in server.read("server.conf")
+    restart(server)
+    for points in (b"9 9", b"", save):
+        with server.connect() as c:
+            assert value(c, "maxclients") == b"77" and value(c, "timeout") == b"5"
+            c.ok("CONFIG", "SET", "save", points)
+            c.ok("CONFIG", "REWRITE")
+            c.ok("CONFIG", "REWRITE")
+        restart(server)
+        with server.connect() as c:
+            assert value(c, "save") == points
+
+
+def test_rewrite_beside_every_repeated_option_of_an_included_file(included):
+    parts = {"part.conf": "client-output-buffer-limit normal 1 1 1\nclient-output-buffer-limit pubsub 9 9 9\n"
+                          "tls-allowlist a\ntls-auditlog-blocklist b\nmaxclients 90\nbind 127.0.0.1 127.0.0.2\n"}
+    server = included("include part.conf\n", parts)
+    names = ("client-output-buffer-limit", "tls-allowlist", "tls-auditlog-blocklist", "maxclients")
+    values = ("normal 2 2 2 pubsub 0 0 0", "x y", "z", "91")
+    with server.connect() as c:
+        c.ok("CONFIG", "SET", *[word for pair in zip(names, values) for word in pair])
+        before = [value(c, n) for n in names]
+        c.ok("CONFIG", "REWRITE")
+    restart(server)
+    with server.connect() as c:
+        assert [value(c, n) for n in names] == before
+        assert value(c, "bind") == b"127.0.0.1"  # the harness's argument
+
+
+def users(client):
+    return {u.split()[1]: u for u in client.call("ACL", "LIST")}
+
+
+def test_rewrite_beside_an_included_user(included):
+    """Other users are written; of the included ones only what changed can't be, and all else is."""
+    server = included("include part.conf\nuser ann on >a ~a* +get\n",
+                      {"part.conf": "user bob on >b ~b* +get\nrename-command FLUSHALL NEVER\n"})
+    with server.connect() as c:
+        c.ok("ACL", "SETUSER", "cid", "on", ">c", "+get")
+        c.ok("CONFIG", "REWRITE")
+        before = users(c)
+    assert "user bob" not in server.read("server.conf")
+    restart(server)
+    with server.connect() as c:
+        assert users(c) == before
+        c.ok("ACL", "SETUSER", "bob", "+set")
+        c.ok("ACL", "SETUSER", "dan")
+        c.ok("CONFIG", "SET", "timeout", "5")
+        assert c.error("CONFIG", "REWRITE").startswith(b"ERR Rewriting config file: all was written but what lines of 'user'")
+        changed = users(c)
+    restart(server)
+    with server.connect() as c:
+        assert value(c, "timeout") == b"5"
+        assert users(c) == {**changed, b"bob": before[b"bob"]}
+        assert c.call("ACL", "DELUSER", "bob") == 1
+        assert b"'user'" in c.error("CONFIG", "REWRITE")
+
+
+def test_a_user_that_went_after_a_rewrite_goes_from_the_file(make_server):
+    server = make_server(config="timeout 1\n")
+    with server.connect() as c:
+        c.ok("ACL", "SETUSER", "ann", "on", ">a")
+        c.ok("CONFIG", "REWRITE")
+        assert "user ann" in server.read("server.conf")
+        assert c.call("ACL", "DELUSER", "ann") == 1
+        c.ok("CONFIG", "REWRITE")
+    assert "user ann" not in server.read("server.conf")
+
+
+@pytest.mark.parametrize("main,part", [("replicaof 127.0.0.1 1\ninclude part.conf\n", "timeout 1\n"),
+                                       ("include part.conf\n", "replicaof 127.0.0.1 1\n")])
+def test_rewrite_of_a_replica_that_became_a_primary(included, make_oracle, main, part):
+    server = included(main, {"part.conf": part})
+    with server.connect() as c:
+        c.ok("REPLICAOF", "NO", "ONE")
+        c.ok("CONFIG", "REWRITE")
+    restart(server)
+    assert server.info("replication")["role"] == "master"
+    oracle = make_oracle(start=False)
+    oracle.config = "\n".join(x for x in server.read("server.conf").split("\n") if x.startswith("replicaof"))
+    oracle.start()
+    assert oracle.info("replication")["role"] == "master"

@@ -99,7 +99,8 @@ def test_unix_socket_only(make_server):
     with server.connect() as client:
         client.ok("SET", "k", "v")
         assert client.call("CONFIG", "GET", "port") == [b"port", b"0"]
-    assert "Ready to accept connections at s.sock" in server.output()
+    assert "Ready to accept connections unix\n" in server.output()
+    assert "connections tcp" not in server.output()
     assert " port 0" not in server.output()
 
 

@@ -36,14 +36,17 @@ def follows(primary, replica):
         eventually(lambda: b"master_link_status:up" in c.call("INFO", "replication"), "it follows")
 
 
-@pytest.mark.parametrize("behavior,dies", [("ignore", False), ("panic", True),
-                                           ("panic-on-replicas", True)])
-def test_an_error_in_the_primarys_stream(make_server, doomed, behavior, dies):
+@pytest.mark.parametrize("behavior,writable,dies", [
+    ("ignore", False, False), ("panic", False, True), ("panic-on-replicas", False, True), ("panic", True, False),
+    ("panic-on-replicas", True, False)])
+def test_an_error_in_the_primarys_stream(make_server, doomed, behavior, writable, dies):
+    """Where clients may write to the replica, they may have made the difference."""
     primary = make_server({"repl-diskless-sync-delay": "0"})
     replica = doomed({"propagation-error-behavior": behavior, "replica-read-only": "no"}).start()
     follows(primary, replica)
     with primary.connect() as p, replica.connect() as r:
         r.ok("SET", "counter", "not a number")
+        r.ok("CONFIG", "SET", "replica-read-only", "no" if writable else "yes")
         assert p.call("INCR", "counter") == 1
         p.ok("SET", "after", "1")
         if dies:

@@ -167,7 +167,18 @@ def test_full_disk(threads, small_disk):
         assert isinstance(c.call("SAVE"), Error)
         assert open(os.path.join(small_disk, "dump.rdb"), "rb").read() == before
         assert sorted(os.listdir(small_disk)) == ["ballast", "dump.rdb"]
+        c.ok("SET", "x", "y")
         check_refusal(server, c, lambda: os.unlink(ballast))
+        # A SAVE that fails says nothing of the last BGSAVE, one that works does.
+        with pytest.raises(OSError), open(ballast, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        assert bgsave(server, c)[1] == "err" and isinstance(c.call("SAVE"), Error)
+        assert c.call("SET", "x", "y").startswith(MISCONF)
+        os.unlink(ballast)
+        c.ok("SAVE")
+        c.ok("SET", "x", "y")
+        assert server.info("persistence")["rdb_last_bgsave_status"] == "ok"
         assert "No space left on device" in server.output()
 
 
@@ -178,7 +189,7 @@ def test_no_descriptors(threads):
             assert isinstance(c.call("SAVE"), Error)
             assert "Too many open files" in server.output()
             assert c.call("GET", "k") == b"v"
-            assert c.call("SET", "x", "y").startswith(MISCONF)
+            c.ok("SET", "x", "y")
             # The child has descriptors of its own to give.
             assert c.call("BGSAVE") == b"Background saving started"
         until(lambda: server.info("persistence")["rdb_bgsave_in_progress"] == "0")

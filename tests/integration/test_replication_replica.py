@@ -39,8 +39,8 @@ def load_and_cut(primary, replica, seed, cuts=4):
         for _ in range(cuts):
             begun = load.commands
             eventually(lambda at=begun: load.commands > at + 300 or load.errors, "load", 30)
+            cuts_seen = int(primary.info("stats")["sync_partial_ok"])  # before: the replica is back at once
             eventually(lambda: cut(primary) > 0 or load.errors, "cut", 30)
-            cuts_seen = int(primary.info("stats")["sync_partial_ok"])
             eventually(lambda at=cuts_seen: int(primary.info("stats")["sync_partial_ok"]) > at,
                        "goes on", 30)
             eventually(lambda: is_up(replica), "link", 30)

@@ -14,7 +14,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static bool flag;
-static int64_t number, mode, memory, clients_memory;
+static int64_t number, mode, memory, clients_memory, raised;
 static char *text, *nullable;
 static int choice;
 static char custom[64];
@@ -56,7 +56,7 @@ static bool check_not_13(const struct option *option, struct slice value, const 
     return true;
 }
 
-enum { FLAG, NUMBER, MODE, MEMORY, CLIENTS_MEMORY, TEXT, NULLABLE, CHOICE, CUSTOM };
+enum { FLAG, NUMBER, MODE, MEMORY, CLIENTS_MEMORY, RAISED, TEXT, NULLABLE, CHOICE, CUSTOM };
 static const struct option options[] = {
     [FLAG] = {.name = "flag", .type = OPTION_BOOL, .target = &flag, .initial = "yes"},
     [NUMBER] = {.name = "number",
@@ -85,8 +85,15 @@ static const struct option options[] = {
                         .flags = OPTION_PERCENT,
                         .target = &clients_memory,
                         .initial = "5%",
-                        .min = 0,
+                        .min = -100,
                         .max = INT64_MAX},
+    [RAISED] = {.name = "raised",
+                .type = OPTION_MEMORY,
+                .target = &raised,
+                .initial = "50",
+                .min = 1,
+                .max = 100,
+                .floor = 16},
     [TEXT] = {.name = "text", .type = OPTION_STRING, .target = &text, .initial = "hello"},
     [NULLABLE] = {.name = "nullable",
                   .type = OPTION_STRING,
@@ -204,8 +211,12 @@ static void test_octal(void **state)
     assert_int_equal(mode, 0755);
     assert_taken(MODE, "0700", "700");
     assert_refused(MODE, "999", "argument couldn't be parsed as an octal number");
-    assert_refused(MODE, "", "argument couldn't be parsed as an octal number");
-    assert_refused(MODE, "-1", "argument couldn't be parsed as an octal number");
+    assert_taken(MODE, "", "0"); /* as in Redis */
+    assert_taken(MODE, " +17", "17");
+    assert_refused(MODE, "-1", "argument must be between 0 and 777 inclusive");
+    assert_refused(MODE, "-", "argument couldn't be parsed as an octal number");
+    assert_refused(MODE, " ", "argument couldn't be parsed as an octal number");
+    assert_refused(MODE, "1 ", "argument couldn't be parsed as an octal number");
     assert_refused(MODE, "7777777777777777777777777",
                    "argument couldn't be parsed as an octal number");
     assert_refused(MODE, "1000", "argument must be between 0 and 777 inclusive");
@@ -217,12 +228,27 @@ static void test_memory(void **state)
     assert_taken(MEMORY, "10GB", "10737418240");
     assert_taken(MEMORY, "1k", "1000");
     assert_taken(MEMORY, "9223372036854775807", "9223372036854775807");
-    static const char *const bad[] = {"", "abc", "1x", "-5", "1 kb", "1.5gb", "-0", "5%"};
+    assert_taken(MEMORY, "", "0"); /* as in Redis: no digits are 0 */
+    assert_taken(MEMORY, "kb", "0");
+    static const char *const bad[] = {"abc", "1x", "-5", "1 kb", "1.5gb", "-0", "5%"};
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_refused(MEMORY, bad[i], "argument must be a memory value");
     }
-    assert_refused(MEMORY, "9223372036854775808",
-                   "argument must be between 0 and 9223372036854775807 inclusive");
+    static const char *const high[] = {"9223372036854775808", "18446744073709551616",
+                                       "9999999999gb"};
+    for (size_t i = 0; i < COUNT(high); i++) {
+        assert_refused(MEMORY, high[i],
+                       "argument must be between 0 and 9223372036854775807 inclusive");
+    }
+}
+
+static void test_floor(void **state)
+{
+    (void)state;
+    assert_refused(RAISED, "0", "argument must be between 1 and 100 inclusive");
+    assert_taken(RAISED, "1", "16");
+    assert_taken(RAISED, "15", "16");
+    assert_taken(RAISED, "17", "17");
 }
 
 static void test_percent(void **state)
@@ -235,7 +261,11 @@ static void test_percent(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         assert_refused(CLIENTS_MEMORY, bad[i], "argument must be a memory or percent value");
     }
-    assert_refused(CLIENTS_MEMORY, "101%", "percentage argument must be less or equal to 100");
+    static const char *const high[] = {"101%", "9223372036854775808", "18446744073709551615",
+                                       "99999999999999999999"};
+    for (size_t i = 0; i < COUNT(high); i++) {
+        assert_refused(CLIENTS_MEMORY, high[i], "percentage argument must be less or equal to 100");
+    }
 }
 
 static void test_string(void **state)
@@ -361,6 +391,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_int, setup, teardown),
         cmocka_unit_test_setup_teardown(test_octal, setup, teardown),
         cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_floor, setup, teardown),
         cmocka_unit_test_setup_teardown(test_percent, setup, teardown),
         cmocka_unit_test_setup_teardown(test_string, setup, teardown),
         cmocka_unit_test_setup_teardown(test_enum, setup, teardown),

@@ -1,0 +1,98 @@
+"""The lines of the log that containers, supervisors and test harnesses wait for: Redis 7.2's words, in their order."""
+
+import re
+
+import pytest
+
+from lib.bounds import eventually
+from lib.primary import HISTORY, HandMadePrimary
+
+pytestmark = pytest.mark.any_threads
+
+PID = r" PID: {pid}\b"
+START = [PID, r"Running mode=standalone, port={port}\.", r"Server initialized\n"]
+READY = r"Ready to accept connections tcp\n"
+END = r"Redis is now ready to exit, bye bye\.\.\.\n"
+
+
+def assert_said(server, lines, pid, since=0):
+    """They stand in the log in this order."""
+    pattern = ".*?".join(lines).format(pid=pid, port=server.port)
+    assert re.search(pattern, server.output()[since:], re.DOTALL), server.output()[since:]
+
+
+def test_start_and_end(make_server, ours_only):
+    server = make_server({"save": ["3600", "1"]})
+    server.expected_files.add("dump.rdb")
+    first = server.pid
+    with server.connect() as c:
+        c.ok("SET", "k", "v")
+    server.stop()
+    assert_said(server, START + [READY, r"Received SIGTERM scheduling shutdown\.\.\.", r"User requested shutdown\.\.\.",
+                                 r"Saving the final RDB snapshot before exiting\.", "DB saved on disk", END], first)
+    before = len(server.output())
+    server.start()
+    second = server.pid
+    with server.connect() as c:
+        c.send("SHUTDOWN", "NOSAVE")
+        assert server.wait_exit() == 0
+    assert_said(server, START + [r"DB loaded from disk: \d+\.\d\d\d seconds", READY, r"User requested shutdown\.\.\.", END],
+                second, before)
+
+
+def test_start_with_a_log(make_server, ours_only):
+    server = make_server({"appendonly": "yes", "unixsocket": "s.sock"})
+    server.expected_files |= {"appendonlydir", "s.sock"}
+    server.stop()
+    before = len(server.output())
+    server.start()
+    assert_said(server, START + [r"DB loaded from append only file: \d+\.\d\d\d seconds", READY,
+                                 r"Ready to accept connections unix\n"], server.pid, before)
+
+
+# -- a link that breaks
+
+@pytest.fixture
+def primary():
+    made = HandMadePrimary()
+    yield made
+    made.close()
+
+
+def said(server, text, times=1):
+    eventually(lambda: server.output().count(text) >= times, "the log says: " + text)
+
+
+def connected(primary, empty):
+    """A link that has its data set; what it asked."""
+    transfer = primary.transfer()
+    transfer.say()
+    assert transfer.send(b"$%d\r\n" % len(empty) + empty)
+    return transfer
+
+
+EMPTY = b"REDIS0010\xff" + bytes(8)
+
+
+def test_why_a_link_broke_and_that_it_is_tried_again_at_once(make_server, ours_only, primary):
+    server = make_server({"repl-timeout": "2", "replica-read-only": "no"})
+    server.expected_files.add("dump.rdb")
+    with server.connect() as c:
+        c.ok("REPLICAOF", "127.0.0.1", str(primary.port))
+        link = connected(primary, EMPTY)
+        said(server, "Following primary")
+        link.end()
+        said(server, "again at once")
+        assert re.search("has ended: (closed by the other side|Connection reset by peer), again at once", server.output())
+        again = primary.transfer()
+        assert again.asked[1] == HISTORY and again.asked[2] == b"1001"
+        again.send(b"+CONTINUE\r\n")
+        said(server, "Following primary", 2)
+        again.send(b"no command at all\x00\r\n*x\r\n")
+        said(server, "has ended: what came is no stream of commands")
+        third = connected(primary, EMPTY)
+        said(server, "has ended: nothing was heard within repl-timeout")
+        third.end()
+        primary.close()
+        said(server, ": Connection refused")
+        c.ok("REPLICAOF", "NO", "ONE")
