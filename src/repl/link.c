@@ -119,7 +119,7 @@ static bool greet(struct link *l, int64_t deadline_ms)
     }
     if (status == TLS_ENDED) {
         log_warning("TLS to another server: %s", why);
-        snprintf(l->why, sizeof(l->why), "TLS: %s", why);
+        snprintf(l->why, sizeof(l->why), "TLS: %.*s", (int)sizeof(l->why) - 6, why);
     }
     return status == TLS_DONE;
 }

@@ -12,9 +12,10 @@
 #include "base/thread.h"
 #include "net/pause.h"
 
-static const struct command reads = {.flags = CMD_READONLY};
-static const struct command writes = {.flags = CMD_WRITE};
-static const struct command may_replicate = {.flags = CMD_MAY_REPLICATE};
+static const struct command_row plain;
+static const struct command reads = {.flags = CMD_READONLY, .row = &plain};
+static const struct command writes = {.flags = CMD_WRITE, .row = &plain};
+static const struct command may_replicate = {.flags = CMD_MAY_REPLICATE, .row = &plain};
 
 static bool waits(const struct command *cmd, int64_t now_ms)
 {
