@@ -21,7 +21,7 @@ struct memory_figures {
     size_t scripts, functions; /* what is kept of them */
     size_t tables;             /* the databases' tables, without entries */
     size_t overhead;           /* startup and all of these */
-    size_t dataset;  /* the rest: entries and what hangs off them */
+    size_t dataset;            /* the rest: entries and what hangs off them */
     uint64_t keys;
     struct mem_stats allocator;
 };

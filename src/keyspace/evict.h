@@ -68,10 +68,10 @@ void evict_suspend(bool suspended);
  * replica-ignore-maxmemory says otherwise). Any thread. */
 void evict_set_elsewhere(bool elsewhere);
 
+#define EVICT_EXEMPT_MAX 4
 /* Boot: memory that is not counted against the limit: buffers that evicting makes longer, so that
  * counting them would never end. Who tells how much it is (any thread that is awake, no lock; must
  * be quick). At most EVICT_EXEMPT_MAX; once is enough. */
-#define EVICT_EXEMPT_MAX 4
 void evict_exempt(size_t (*bytes)(void));
 /* The sum of that. Awake. */
 size_t evict_exempt_bytes(void);

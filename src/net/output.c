@@ -20,7 +20,8 @@
  * what the socket's own buffer takes comes before. */
 #define STRANGER_UNREAD_BYTES 1024
 /* Replies of a turn that no hard limit counts: as much as Redis builds in a client's own buffer,
- * which it does not count, so that the smallest limit leaves room for answers to simple requests. */
+ * which it does not count, so that the smallest limit leaves room for answers to simple requests.
+ */
 #define UNCOUNTED_BYTES ((uint64_t)16 * 1024)
 
 static void fail(struct client *c)

@@ -39,7 +39,8 @@ struct net_settings {
     int64_t maxmemory_clients;       /* bytes; negative: percent of maxmemory; 0: no limit */
     int64_t tracking_table_max_keys; /* 0: any number */
     struct output_limit output_limit[CLIENT_CLASS_COUNT];
-    bool normal_output_is_limited; /* that of normal clients has a hard limit: asked for each reply */
+    bool normal_output_is_limited; /* that of normal clients has a hard limit: asked for each reply
+                                    */
 };
 
 extern struct net_settings net_settings;
