@@ -383,10 +383,11 @@ WORLD_COMMAND(debug_help)
 
 static void debug_loadaof(struct call *c)
 {
-    if (snapshot_ops()->reload_log()) {
-        reply_ok(c->reply);
+    const char *error = snapshot_ops()->reload_log();
+    if (error) {
+        reply_error(c->reply, error);
     } else {
-        reply_error(c->reply, "ERR the append-only file is off, or cannot be written: see the log");
+        reply_ok(c->reply);
     }
 }
 
@@ -405,8 +406,9 @@ static void debug_reload(struct call *c)
         }
         flags |= flag;
     }
-    if (!snapshot_ops()->reload(flags)) {
-        reply_error(c->reply, "ERR Error saving the data set, see the log");
+    const char *error = snapshot_ops()->reload(flags);
+    if (error) {
+        reply_error(c->reply, error);
     } else {
         reply_ok(c->reply);
     }

@@ -6,10 +6,12 @@
 static const struct function_store_ops *set_ops;
 
 /* Sources, each in memory of its own. */
-static struct {
+struct sources {
     struct slice *codes;
     size_t count;
-} aside;
+};
+
+static struct sources aside;
 
 void function_store_set_ops(const struct function_store_ops *ops)
 {
@@ -46,10 +48,24 @@ void function_store_flush(void)
 
 /* ---- aside ---- */
 
+static void note(struct sources *s, struct slice code)
+{
+    s->codes = mem_realloc(s->codes, (s->count + 1) * sizeof(*s->codes));
+    s->codes[s->count++] = slice_of(mem_dup(code.ptr, code.len), code.len);
+}
+
+static void drop(struct sources *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        mem_free((char *)(uintptr_t)s->codes[i].ptr);
+    }
+    mem_free(s->codes);
+    *s = (struct sources){0};
+}
+
 void function_store_note_aside(struct slice code)
 {
-    aside.codes = mem_realloc(aside.codes, (aside.count + 1) * sizeof(*aside.codes));
-    aside.codes[aside.count++] = slice_of(mem_dup(code.ptr, code.len), code.len);
+    note(&aside, code);
 }
 
 bool function_store_take_aside(struct buf *error)
@@ -64,12 +80,27 @@ bool function_store_take_aside(struct buf *error)
     return aside.count == 0;
 }
 
+bool function_store_add_aside(bool replace, struct buf *error)
+{
+    struct sources before = {0};
+    struct buf ignored = {0};
+    bool fine = true;
+    keyspace_assert_exclusive();
+    for (size_t i = 0; i < function_store_count(); i++) {
+        note(&before, function_store_code(i));
+    }
+    for (size_t i = 0; fine && i < aside.count; i++) {
+        fine = function_store_load(aside.codes[i], replace, error);
+    }
+    if (!fine && set_ops && !set_ops->replace(before.codes, before.count, &ignored)) {
+        buf_append_cstr(error, "; and libraries that were there are lost");
+    }
+    buf_deinit(&ignored);
+    drop(&before);
+    return fine;
+}
+
 void function_store_drop_aside(void)
 {
-    for (size_t i = 0; i < aside.count; i++) {
-        mem_free((char *)(uintptr_t)aside.codes[i].ptr);
-    }
-    mem_free(aside.codes);
-    aside.codes = NULL;
-    aside.count = 0;
+    drop(&aside);
 }

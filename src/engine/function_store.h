@@ -39,6 +39,9 @@ void function_store_note_aside(struct slice code);
 /* What was noted takes the place of all libraries; false with the error's text appended, and all as
  * it was, when one cannot be loaded. */
 bool function_store_take_aside(struct buf *error) MUST_CHECK REQUIRES(keyspace_lock);
+/* What was noted is added to the libraries that are there, with `replace` in place of those of the
+ * same name; false as above. */
+bool function_store_add_aside(bool replace, struct buf *error) MUST_CHECK REQUIRES(keyspace_lock);
 /* Forgets what was noted. */
 void function_store_drop_aside(void);
 

@@ -17,20 +17,19 @@
 enum reload_flag {
     RELOAD_NOSAVE = 1 << 0,  /* loads the file that is there */
     RELOAD_NOFLUSH = 1 << 1, /* forgets nothing */
-    RELOAD_MERGE = 1 << 2,   /* a key of the file takes the place of one that is there */
+    RELOAD_MERGE = 1 << 2, /* with NOFLUSH: a key of the file takes the place of one that is there;
+                              otherwise one key of both is a fault */
 };
 
 struct snapshot_ops {
     /* Saves before the server ends, if the flags (engine/shutdown.h) and the save points want it.
      * False (logged) when that failed and the flags do not force the end. */
     bool (*before_exit)(unsigned flags);
-    /* Saves, forgets all keys and loads them again, as the flags say. False, logged, with nothing
-     * changed, when saving failed, or with RELOAD_NOSAVE on an active replica. When loading fails,
-     * by a key that is there without RELOAD_MERGE for one, the process ends. */
-    bool (*reload)(unsigned flags);
-    /* Forgets all keys and loads the append-only file. False, with nothing changed, when there is
-     * none, or an active replica's. When loading fails the process ends. */
-    bool (*reload_log)(void);
+    /* Saves, forgets all keys and loads them again, as the flags say. NULL, or an error for the
+     * client, logged, with keys and libraries as they were. */
+    const char *(*reload)(unsigned flags);
+    /* Forgets all keys and loads the append-only file; in the same way. */
+    const char *(*reload_log)(void);
     /* For tests: whether checksums of payloads and RDB files are taken for right unseen (World),
      * and how long each write into the log takes in addition, in microseconds (any thread). */
     void (*trust_checksums)(bool trusted);

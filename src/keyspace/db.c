@@ -503,6 +503,11 @@ void db_aside_open(void)
     aside = create_databases(dbs_count);
 }
 
+bool db_aside_is_open(void)
+{
+    return aside != NULL;
+}
+
 struct db *db_aside(int index)
 {
     assert(aside && index >= 0 && index < dbs_count);
@@ -515,6 +520,66 @@ void db_aside_swap(void)
         if (dbs[i].table.count > 0 || db_aside(i)->table.count > 0) {
             db_swap(&dbs[i], &aside[i]);
         }
+    }
+}
+
+struct overlap {
+    struct db *db;
+    bool found;
+};
+
+static void look_for_twin(uintptr_t *slot, void *context)
+{
+    struct overlap *o = context;
+    struct slice name = entry_key(table_entry(*slot));
+    o->found = o->found || find_slot(o->db, hash_slice(name), &name) != NULL;
+}
+
+static void for_all_slots(struct db *db, void (*visit)(uintptr_t *slot, void *context),
+                          void *context)
+{
+    uint64_t cursor = 0;
+    do {
+        cursor = table_scan(&db->table, cursor, visit, context);
+    } while (cursor);
+}
+
+bool db_aside_overlaps(void)
+{
+    struct overlap o = {.found = false};
+    for (int i = 0; i < dbs_count && !o.found; i++) {
+        o.db = &dbs[i];
+        for_all_slots(db_aside(i), look_for_twin, &o);
+    }
+    return o.found;
+}
+
+static void add_from_aside(uintptr_t *slot, void *context) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct entry *e = table_entry(*slot);
+    struct keyref ref = {.db = context, .key = key_of(entry_key(e))};
+    find_ref(&ref);
+    if (ref.entry) {
+        db_delete(&ref, false);
+    }
+    if (*slot & DB_TAG_JOB) {
+        schedule_remove(e);
+    }
+    bool added = db_add_loaded(ref.db, ref.key.hash, e);
+    assert(added);
+    (void)added;
+}
+
+void db_aside_add(void)
+{
+    for (int i = 0; i < dbs_count; i++) {
+        struct db *from = db_aside(i);
+        for_all_slots(from, add_from_aside, &dbs[i]);
+        table_publish(&from->table, NULL);
+        table_deinit(&from->table, NULL, NULL);
+        table_init_peekable(&from->table, hash_entry, &from->map, reclaim_retire);
+        set_expires(from, 0, 0);
+        event_key_changed(&dbs[i], slice_of(NULL, 0));
     }
 }
 

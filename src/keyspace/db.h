@@ -150,11 +150,18 @@ void db_swap(struct db *a, struct db *b) REQUIRES(keyspace_lock);
 
 /* Opens it, empty. */
 void db_aside_open(void);
+/* True while there is one. World, or its opener. */
+bool db_aside_is_open(void);
 /* Its database `index`. */
 struct db *db_aside(int index);
 /* Exchanges its content with that of the databases: for watchers and who waits as db_swap of each.
  */
 void db_aside_swap(void) REQUIRES(keyspace_lock);
+/* True when a key of it is in the databases too, live or not. */
+bool db_aside_overlaps(void) REQUIRES(keyspace_lock);
+/* Moves its content into the databases, in place of keys of the same name; it is empty then. As
+ * loading (db_add_loaded): without events and statistics, but of keys that go. */
+void db_aside_add(void) REQUIRES(keyspace_lock);
 /* Ends it; its content goes in the background. */
 void db_aside_close(void) EXCLUDES(keyspace_lock);
 

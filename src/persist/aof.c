@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "engine/commit.h"
-#include "engine/function_store.h"
 #include "engine/propagate.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
@@ -14,6 +13,7 @@
 #include "persist/aof_priv.h"
 #include "persist/aof_tail.h"
 #include "persist/dots.h"
+#include "persist/kept.h"
 #include "persist/notes.h"
 #include "persist/rdb_file.h"
 #include "persist/save.h"
@@ -352,34 +352,45 @@ const struct load_source aof_load_source = {
 
 /* ---- reload and end ---- */
 
-bool aof_reload(void)
+/* NULL, or why it cannot be done now. */
+static const char *reload_fault(void)
 {
     if (propagate_in_unit()) {
-        log_warning("The AOF cannot be loaded within a transaction: it has only a part of it");
-        return false;
+        return "The AOF cannot be loaded within a transaction: it has only a part of it";
     }
     if (dots_wanted) {
-        log_warning("The AOF of an active replica is not loaded again: its peers have its writes");
-        return false;
+        return "The AOF of an active replica is not loaded again: its peers have its writes";
+    }
+    return kept_may_begin() ? NULL : "The AOF is not loaded while the data set of a primary is";
+}
+
+const char *aof_reload(void)
+{
+    static const char unusable[] =
+        "ERR the append-only file is off, or cannot be written: see the log";
+    const char *fault = reload_fault();
+    if (fault) {
+        log_warning("%s", fault);
+        return unusable;
     }
     if (aof_state.stage != AOF_ON || !aof_tail_flush(true)) {
-        return false;
+        return unusable;
     }
     keyspace_lock_exclusive();
     propagate_switch(log_end.number, false);
-    function_store_flush();
-    for (int i = 0; i < db_count(); i++) {
-        db_flush(db_at(i), false);
-    }
     keyspace_unlock_exclusive();
-    if (load_files() != LOAD_FINE) {
-        exit(1);
+    kept_begin();
+    bool fine = load_files() == LOAD_FINE;
+    if (fine) {
+        kept_drop();
+    } else {
+        kept_restore();
     }
     keyspace_lock_exclusive();
     propagate_switch(log_end.number, true);
     keyspace_unlock_exclusive();
     save_forget_changes();
-    return true;
+    return fine ? NULL : "ERR Error trying to load the AOF files, check server logs.";
 }
 
 bool aof_before_exit(void)

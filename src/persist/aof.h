@@ -74,9 +74,9 @@ bool aof_before_exit(void) REQUIRES(gil);
 /* The same when all clients are gone and nothing is written any more: notes (notes.h) end the log.
  */
 void aof_at_exit(void);
-/* DEBUG LOADAOF: forgets all keys and loads the files. False when the log is off or an active
- * replica's. The process ends when loading fails. */
-bool aof_reload(void) REQUIRES(gil);
+/* DEBUG LOADAOF: forgets all keys and loads the files. NULL, or an error for the client, logged,
+ * with keys and libraries as they were: the log is off, an active replica's, or does not load. */
+const char *aof_reload(void) REQUIRES(gil);
 
 /* appendonly, appendfilename, appenddirname, appendfsync ... */
 extern const struct option aof_options[];

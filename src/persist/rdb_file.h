@@ -41,18 +41,19 @@ enum rdb_file_load { RDB_FILE_FINE, RDB_FILE_MISSING, RDB_FILE_BAD };
  * before it. The GIL is held. */
 enum rdb_file_load rdb_file_load(const char *name, int64_t due_ms, struct rdb_file_loaded *loaded)
     EXCLUDES(keyspace_lock);
+/* The same into the data set aside (keyspace/db.h, engine/function_store.h), which is open. */
+enum rdb_file_load rdb_file_load_aside(const char *name, int64_t due_ms,
+                                       struct rdb_file_loaded *loaded) EXCLUDES(keyspace_lock);
 /* The same with a file that goes on behind the RDB part, at loaded->bytes: an AOF with a preamble.
  */
 enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t due_ms,
                                           struct rdb_file_loaded *loaded) EXCLUDES(keyspace_lock);
 /* The same with a data set that comes over a connection, and with its end mark, which follows then
- * (empty: the feed says how long it is, and has nothing else). `aside`: into the data set aside
- * (keyspace/db.h, engine/function_store.h), which is open, instead of the databases. */
+ * (empty: the feed says how long it is, and has nothing else). `aside`: as
+ * rdb_file_load_aside. */
 enum rdb_file_load rdb_file_load_feed(const struct rdb_feed *feed, struct slice mark, bool aside,
                                       int64_t due_ms, struct rdb_file_loaded *loaded)
     EXCLUDES(keyspace_lock);
-/* A key or library that is there gives way to the file's, which is a fault otherwise. World. */
-extern bool rdb_file_merge;
 /* rdbcompression, rdbchecksum, rdb-save-incremental-fsync. World. */
 extern bool rdb_file_compress, rdb_file_checksum, rdb_file_sync_often;
 /* rdb-key-save-delay, for tests: a child waits so many microseconds after each key; -N: one after

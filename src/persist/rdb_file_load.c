@@ -55,33 +55,13 @@ struct file_loader {
     char library_error[200]; /* what w.r.error points to, of a library */
 };
 
-bool rdb_file_merge;
-
-/* Puts a key into its database; false when there is such a key, which may not give way. */
-static bool put_key(const struct file_loader *l, const struct loaded_key *k) REQUIRES(keyspace_lock)
-{
-    if (db_add_loaded(k->db, k->hash, k->e)) {
-        return true;
-    }
-    if (!rdb_file_merge || l->aside) {
-        return false;
-    }
-    struct key key = key_of(entry_key(k->e));
-    struct keyref ref;
-    db_open(&ref, k->db, &key, l->now_ms, 0);
-    if (ref.entry) {
-        db_delete(&ref, false);
-    }
-    return db_add_loaded(k->db, k->hash, k->e);
-}
-
 /* Puts the batch into the databases. False when a key is there already: its entry and those behind
  * it stay in the batch. */
 static bool put_batch(struct file_loader *l)
 {
     int i = 0;
     keyspace_lock_exclusive();
-    while (i < l->count && put_key(l, &l->batch[i])) {
+    while (i < l->count && db_add_loaded(l->batch[i].db, l->batch[i].hash, l->batch[i].e)) {
         i++;
     }
     keyspace_unlock_exclusive();
@@ -152,7 +132,7 @@ static bool take_library(struct rdb_walk *w, struct slice source)
     }
     buf_append_cstr(&error, "a library that cannot be loaded: ");
     keyspace_lock_exclusive();
-    bool loaded = function_store_load(source, rdb_file_merge, &error);
+    bool loaded = function_store_load(source, false, &error);
     keyspace_unlock_exclusive();
     if (!loaded) {
         snprintf(l->library_error, sizeof(l->library_error), "%s", buf_cstr(&error));
@@ -272,7 +252,7 @@ static bool run(struct file_loader *l, bool alone, struct slice mark)
     return ok;
 }
 
-static enum rdb_file_load load_file(const char *name, bool alone, int64_t due_ms,
+static enum rdb_file_load load_file(const char *name, bool alone, bool aside, int64_t due_ms,
                                     struct rdb_file_loaded *loaded)
 {
     struct stat about;
@@ -288,7 +268,8 @@ static enum rdb_file_load load_file(const char *name, bool alone, int64_t due_ms
         }
         return RDB_FILE_BAD;
     }
-    struct file_loader l = {.loaded = loaded, .due_ms = due_ms, .db = db_at(0)};
+    struct file_loader l = {
+        .loaded = loaded, .due_ms = due_ms, .aside = aside, .db = aside ? db_aside(0) : db_at(0)};
     rdb_walk_init(&l.walk, &visitor, &l, fd, (uint64_t)about.st_size);
     bool ok = run(&l, alone, slice_of(NULL, 0));
     close(fd);
@@ -297,13 +278,19 @@ static enum rdb_file_load load_file(const char *name, bool alone, int64_t due_ms
 
 enum rdb_file_load rdb_file_load(const char *name, int64_t due_ms, struct rdb_file_loaded *loaded)
 {
-    return load_file(name, true, due_ms, loaded);
+    return load_file(name, true, false, due_ms, loaded);
+}
+
+enum rdb_file_load rdb_file_load_aside(const char *name, int64_t due_ms,
+                                       struct rdb_file_loaded *loaded)
+{
+    return load_file(name, true, true, due_ms, loaded);
 }
 
 enum rdb_file_load rdb_file_load_preamble(const char *name, int64_t due_ms,
                                           struct rdb_file_loaded *loaded)
 {
-    return load_file(name, false, due_ms, loaded);
+    return load_file(name, false, false, due_ms, loaded);
 }
 
 enum rdb_file_load rdb_file_load_feed(const struct rdb_feed *feed, struct slice mark, bool aside,

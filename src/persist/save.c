@@ -6,7 +6,6 @@
 #include "base/stats.h"
 #include "engine/cron.h"
 #include "engine/fork_child.h"
-#include "engine/function_store.h"
 #include "engine/gate.h"
 #include "engine/info.h"
 #include "engine/propagate.h"
@@ -17,6 +16,7 @@
 #include "persist/aof_tail.h"
 #include "persist/child_report.h"
 #include "persist/dots.h"
+#include "persist/kept.h"
 #include "persist/notes.h"
 #include "persist/payload.h"
 #include "persist/rdb_file.h"
@@ -26,7 +26,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -258,12 +257,14 @@ static const struct cron_job save_job = {
 
 /* ---- start, reload and end ---- */
 
-/* Adds what the file holds to the databases. */
-static enum rdb_file_load load_file(void)
+/* Adds what the file holds to the databases, or to the data set aside. */
+static enum rdb_file_load load_file(bool aside)
 {
     struct rdb_file_loaded loaded;
     int64_t start_ms = clock_wall_ms();
-    enum rdb_file_load result = rdb_file_load(save_settings.file_name, start_ms, &loaded);
+    enum rdb_file_load result =
+        aside ? rdb_file_load_aside(save_settings.file_name, start_ms, &loaded)
+              : rdb_file_load(save_settings.file_name, start_ms, &loaded);
     if (result == RDB_FILE_BAD && loaded.stopped) {
         log_notice("Loading %s was called off", save_settings.file_name);
     } else if (result == RDB_FILE_BAD) {
@@ -297,23 +298,13 @@ void save_forget_changes(void)
 
 static enum load_result load_at_start(void)
 {
-    enum rdb_file_load result = load_file();
+    enum rdb_file_load result = load_file(false);
     save_forget_changes();
     return result == RDB_FILE_BAD ? LOAD_BAD : LOAD_FINE;
 }
 
 const struct load_source save_load_source = {
     .name = "the RDB file", .is_wanted = file_is_there, .bytes = file_bytes, .load = load_at_start};
-
-static void forget_all(void)
-{
-    keyspace_lock_exclusive();
-    function_store_flush();
-    for (int i = 0; i < db_count(); i++) {
-        db_flush(db_at(i), false);
-    }
-    keyspace_unlock_exclusive();
-}
 
 static void note_dots(const char *name UNUSED, struct slice value UNUSED, void *context)
 {
@@ -331,29 +322,52 @@ static bool has_dots(void)
     return has;
 }
 
-static bool reload(unsigned flags)
+/* The file's data in place of what is there; false, with all as it was, when it does not load. */
+static bool load_instead(void)
 {
+    kept_begin();
+    if (load_file(false) != RDB_FILE_FINE) {
+        kept_restore();
+        return false;
+    }
+    kept_drop();
+    return true;
+}
+
+/* The file's data beside what is there; in the same way. */
+static bool load_beside(bool replace)
+{
+    struct buf error = {0};
+    db_aside_open();
+    bool fine = load_file(true) == RDB_FILE_FINE && kept_add_aside(replace, &error);
+    if (error.len > 0) {
+        log_warning("Cannot load %s: %s", save_settings.file_name, buf_cstr(&error));
+    }
+    kept_drop();
+    buf_deinit(&error);
+    return fine;
+}
+
+static const char *reload(unsigned flags)
+{
+    static const char not_loaded[] = "ERR Error trying to load the RDB dump, check server logs.";
     gil_assert_world();
     if (flags & RELOAD_NOSAVE && has_dots()) {
         log_warning("An older file of an active replica is not loaded while it runs");
-        return false;
+        return not_loaded;
+    }
+    if (!kept_may_begin()) {
+        log_warning("No file is loaded while the data set of a primary is");
+        return not_loaded;
     }
     if (!(flags & RELOAD_NOSAVE)) {
         kill_child(); /* what it writes is older, and would take the place of this */
         if (save_now() != SAVE_DONE) {
-            return false;
+            return "ERR Error saving the data set, see the log";
         }
     }
-    if (!(flags & RELOAD_NOFLUSH)) {
-        forget_all();
-    }
-    rdb_file_merge = flags & RELOAD_MERGE;
-    enum rdb_file_load result = load_file();
-    rdb_file_merge = false;
-    if (result == RDB_FILE_BAD) {
-        exit(1);
-    }
-    return true;
+    bool fine = flags & RELOAD_NOFLUSH ? load_beside(flags & RELOAD_MERGE) : load_instead();
+    return fine ? NULL : not_loaded;
 }
 
 /* What is not all there yet is never saved. */
@@ -432,7 +446,7 @@ static void write_info(struct buf *out)
 static const struct info_section info = {
     .name = "persistence", .title = "Persistence", .in_default = true, .write = write_info};
 
-static bool reload_log(void)
+static const char *reload_log(void)
 {
     gil_assert_world();
     return aof_reload();

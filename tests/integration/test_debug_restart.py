@@ -226,22 +226,3 @@ def test_reload_merges(make_server, make_oracle):
             assert c.call("DBSIZE") == 3
             assert c.error("DEBUG", "RELOAD", "NOSAVE", "x") == \
                 b"ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."
-
-
-def test_reload_over_a_key_that_is_there(make_server):
-    """Ends the server, as redis-server does."""
-    server = make_server(files=["dump.rdb"])
-    with server.connect() as c:
-        c.ok("SET", "k", "v")
-        c.ok("SAVE")
-        c.ok("SELECT", 1)
-        c.ok("SET", "other", "v")
-        c.ok("SELECT", 0)
-        c.call("DEL", "k")
-        c.ok("DEBUG", "RELOAD", "NOSAVE", "NOFLUSH")
-        assert c.call("GET", "k") == b"v"
-        c.send("DEBUG", "RELOAD", "NOSAVE", "NOFLUSH")
-        with pytest.raises((Closed, OSError)):
-            c.read()
-    assert server.wait_exit() == 1
-    assert "a key that is there twice" in server.output()
