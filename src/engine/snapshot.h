@@ -10,6 +10,7 @@
 #define ENGINE_SNAPSHOT_H
 
 #include "engine/gil.h"
+#include "keyspace/lock.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,6 +32,10 @@ struct snapshot_ops {
     /* Forgets all keys and loads the append-only file. False, with nothing changed, when there is
      * none, or an active replica's. When loading fails the process ends. */
     bool (*reload_log)(void);
+    /* FLUSHALL has emptied everything, and the logs have been told: a save that is under way in a
+     * child ends without a file, and with save points the empty data set takes the file's place;
+     * all before FLUSHALL is answered, within a unit at its end. Exclusive mode, any thread. */
+    void (*flushed)(void);
     /* For tests: whether checksums of payloads and RDB files are taken for right unseen (World),
      * and how long each write into the log takes in addition, in microseconds (any thread). */
     void (*trust_checksums)(bool trusted);
@@ -41,5 +46,7 @@ struct snapshot_ops {
 void snapshot_set_ops(const struct snapshot_ops *ops);
 /* What is set; there is something from boot on. World. */
 const struct snapshot_ops *snapshot_ops(void);
+/* FLUSHALL: see flushed above; nothing where nobody saves. */
+void snapshot_flushed(void) REQUIRES(keyspace_lock);
 
 #endif
