@@ -106,11 +106,43 @@ static bool triples_are_valid(struct call *c, int first)
     return true;
 }
 
+/* What was added is told as members of a sorted set, whose scores nobody has to compute again: to
+ * peers those that changed, to the other logs all, under the conditions that stood here. */
+static void tell_added(struct call *c, unsigned flags, struct propagate_draft *changed,
+                       struct propagate_draft *all) REQUIRES(keyspace_lock);
+static void tell_added(struct call *c, unsigned flags, struct propagate_draft *changed,
+                       struct propagate_draft *all)
+{
+    struct propagate_draft d = {0};
+    if (propagate_peers) {
+        propagate_add(&d, SLICE("ZADD"));
+        propagate_add(&d, call_key(c, 0)->name);
+        propagate_add_draft(&d, changed);
+        propagate_draft_to_peers(c, &d);
+    }
+    propagate_add(&d, SLICE("ZADD"));
+    propagate_add(&d, call_key(c, 0)->name);
+    if (flags & (ZSET_ADD_NX | ZSET_ADD_XX)) {
+        propagate_add(&d, flags & ZSET_ADD_NX ? SLICE("NX") : SLICE("XX"));
+    }
+    if (flags & GEO_ADD_CH) {
+        propagate_add(&d, SLICE("CH"));
+    }
+    propagate_add_draft(&d, all);
+    propagate_draft_instead(c, &d);
+}
+
+static void draft_member(struct propagate_draft *d, double score, struct slice member)
+{
+    propagate_add_number(d, (int64_t)score); /* of 52 bits */
+    propagate_add(d, member);
+}
+
 static void add_triples(struct call *c, struct keyref *ref, int first, unsigned flags)
     REQUIRES(keyspace_lock)
 {
     uint64_t added = 0, updated = 0;
-    struct propagate_draft changed = {0}; /* for peers: as members of a sorted set */
+    struct propagate_draft changed = {0}, all = {0};
     struct entry *e = ref->entry ? ref->entry : zset_create(ref->key.name, c->argv[first + 2].len);
     for (int i = first; i < c->argc; i += 3) {
         struct geohash_point point;
@@ -122,8 +154,10 @@ static void add_triples(struct call *c, struct keyref *ref, int first, unsigned 
         added += result == ZSET_ADDED;
         updated += result == ZSET_UPDATED;
         if (unlikely(propagate_peers) && (result == ZSET_ADDED || result == ZSET_UPDATED)) {
-            propagate_add_number(&changed, (int64_t)score); /* of 52 bits */
-            propagate_add(&changed, c->argv[i + 2]);
+            draft_member(&changed, score, c->argv[i + 2]);
+        }
+        if (unlikely(propagate_on)) {
+            draft_member(&all, score, c->argv[i + 2]);
         }
     }
     if (!ref->entry) {
@@ -135,13 +169,10 @@ static void add_triples(struct call *c, struct keyref *ref, int first, unsigned 
         call_changed(c, ref, EVENT_ZSET, "zadd");
         c->dirty += added + updated - 1;
     }
-    if (changed.count > 0) {
-        struct propagate_draft d = {0};
-        propagate_add(&d, SLICE("ZADD"));
-        propagate_add(&d, ref->key.name);
-        propagate_add_draft(&d, &changed);
-        propagate_draft_to_peers(c, &d);
+    if (unlikely(propagate_on) && added + updated > 0) {
+        tell_added(c, flags, &changed, &all);
     }
+    buf_deinit(&all.words);
     reply_i64(c->reply, (int64_t)(flags & GEO_ADD_CH ? added + updated : added));
 }
 

@@ -1,7 +1,9 @@
 /* Publish and subscribe: SUBSCRIBE and its kin, PUBLISH, PUBSUB. What a client subscribes to is its
- * thread's business (engine/pubsub.h); here are arguments and replies. */
+ * thread's business (engine/pubsub.h); here are arguments and replies. What is published goes to
+ * replicas and peers (engine/propagate.h): run there, it reaches their own subscribers. */
 #include "commands/commands.h"
 #include "base/glob.h"
+#include "engine/propagate.h"
 #include "engine/pubsub.h"
 
 /* ---- subscribing ---- */
@@ -115,14 +117,24 @@ PLAIN_COMMAND(pubsub_sunsubscribe)
 
 /* ---- publishing ---- */
 
+/* Under the exclusive lock where other nodes are to hear of it, else without any. */
+static void publish(struct call *c, enum pubsub_kind kind) NO_THREAD_SAFETY_ANALYSIS
+{
+    reply_i64(c->reply, (int64_t)pubsub_publish(c, kind, 1, 2));
+    if (c->held == ACCESS_EXCLUSIVE) {
+        keyspace_assert_exclusive();
+        propagate_message(c);
+    }
+}
+
 PLAIN_COMMAND(pubsub_publish_command)
 {
-    reply_i64(c->reply, (int64_t)pubsub_publish(c, PUBSUB_CHANNEL, 1, 2));
+    publish(c, PUBSUB_CHANNEL);
 }
 
 PLAIN_COMMAND(pubsub_spublish_command)
 {
-    reply_i64(c->reply, (int64_t)pubsub_publish(c, PUBSUB_SHARD, 1, 2));
+    publish(c, PUBSUB_SHARD);
 }
 
 /* ---- PUBSUB ---- */

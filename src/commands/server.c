@@ -4,6 +4,7 @@
 #include "commands/lolwut.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/stats.h"
 #include "engine/call.h"
 #include "engine/info.h"
 #include "engine/block.h"
@@ -44,12 +45,23 @@ static bool server_flush_mode(struct call *c, bool *lazily)
     return true;
 }
 
+/* So many keys went. Told even where nothing was here: it may be elsewhere. And told now: a file
+ * that is written next stands behind it in the stream. */
+static void server_tell_flush(struct call *c, uint64_t keys) REQUIRES(keyspace_lock);
+static void server_tell_flush(struct call *c, uint64_t keys)
+{
+    tracking_flushed();
+    stats_add(STAT_DIRTY, keys);
+    if (unlikely(propagate_on)) {
+        propagate_call(c);
+    }
+}
+
 WRITE_COMMAND(server_flushdb)
 {
     bool lazily;
     if (server_flush_mode(c, &lazily)) {
-        c->dirty += db_flush(c->db, lazily);
-        tracking_flushed();
+        server_tell_flush(c, db_flush(c->db, lazily));
         reply_ok(c->reply);
     }
 }
@@ -57,14 +69,15 @@ WRITE_COMMAND(server_flushdb)
 WRITE_COMMAND(server_flushall)
 {
     bool lazily;
+    uint64_t keys = 0;
     if (!server_flush_mode(c, &lazily)) {
         return;
     }
     for (int i = 0; i < db_count(); i++) {
-        c->dirty += db_flush(db_at(i), lazily);
+        keys += db_flush(db_at(i), lazily);
     }
-    tracking_flushed();
-    c->dirty++; /* goes to the logs even when nothing was here: it may be elsewhere */
+    server_tell_flush(c, keys);
+    snapshot_flushed();
     reply_ok(c->reply);
 }
 

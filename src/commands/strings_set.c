@@ -106,6 +106,20 @@ static void propagate_timed(struct call *c, int arg, int64_t expiry_ms) REQUIRES
     }
 }
 
+/* What was there before is for the caller alone: the logs get a plain SET. */
+static void propagate_without_get(struct call *c, int arg, uint32_t flags) REQUIRES(keyspace_lock)
+{
+    struct slice words[5] = {SLICE("SET"), call_key(c, 0)->name, c->argv[arg]};
+    int count = 3;
+    if (flags & (SET_NX | SET_XX)) {
+        words[count++] = flags & SET_NX ? SLICE("NX") : SLICE("XX");
+    }
+    if (flags & SET_KEEPTTL) {
+        words[count++] = SLICE("KEEPTTL");
+    }
+    propagate_instead(c, count, words);
+}
+
 /* Peers get neither conditions nor KEEPTTL: what was set, with its deadline. */
 static void tell_peers_value(struct call *c, int arg, int64_t expiry_ms) REQUIRES(keyspace_lock)
 {
@@ -151,6 +165,8 @@ static bool set_generic(struct call *c, const struct set_options *options, int a
     if (options->time_arg) {
         event_notify(EVENT_GENERIC, "expire", ref.db->id, ref.key.name);
         propagate_timed(c, arg, expiry_ms);
+    } else if (options->flags & SET_GET && unlikely(propagate_on)) {
+        propagate_without_get(c, arg, options->flags);
     }
     return true;
 }

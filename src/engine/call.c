@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "engine/propagate.h"
 #include "engine/transaction.h"
 
 #include <assert.h>
@@ -23,7 +24,12 @@ enum call_access command_access(const struct command *c)
     if (c->flags & (CMD_WRITE | CMD_EXCLUSIVE)) {
         return ACCESS_EXCLUSIVE;
     }
-    return c->flags & CMD_READONLY ? ACCESS_SHARED : ACCESS_NONE;
+    if (c->flags & CMD_READONLY) {
+        return ACCESS_SHARED;
+    }
+    /* A message has its place among the writes, where there is a stream of them. */
+    bool is_message = c->flags & CMD_MAY_REPLICATE;
+    return is_message && propagate_wants_messages() ? ACCESS_EXCLUSIVE : ACCESS_NONE;
 }
 
 enum call_access call_access(const struct call *c)

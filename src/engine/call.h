@@ -80,8 +80,8 @@ struct call {
     static void function(struct call *c) REQUIRES(gil);                                            \
     static void function(struct call *c)
 
-/* The access a call of this command needs; of commands with CMD_TRANSACTION only call_access knows
- * it. */
+/* The access a call of this command needs now; of commands with CMD_TRANSACTION only call_access
+ * knows it. That of PUBLISH rises while a stream that has to have it is on (propagate.h). */
 enum call_access command_access(const struct command *c);
 /* The access that the prepared call needs. */
 enum call_access call_access(const struct call *c);

@@ -9,8 +9,11 @@
 #include "keyspace/reclaim.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 
 #define LOGS_MAX 4
+/* Where messages go: they are no data, a file has no use for them. */
+#define PROPAGATE_TO_NODES (PROPAGATE_TO_REPLICAS | PROPAGATE_TO_PEERS)
 /* A buffer that has become larger than this is not kept. */
 #define KEPT_BYTES ((size_t)64 * 1024)
 /* "*" or "$", a number, and the end of the line. */
@@ -40,6 +43,8 @@ static struct {
     struct buf emptied_key;
     expire_listener expired;
     void (*write_payload)(struct buf *out, const struct entry *e);
+    void (*unit_ended)(void);
+    _Atomic bool wants_messages; /* some log that leads to a node is on */
 } door = {.aim = PROPAGATE_TO_ALL};
 
 int propagate_register(unsigned target, propagate_listener listener)
@@ -190,10 +195,18 @@ void propagate_switch(int log, bool on)
     end_unit(&door.logs[log]);
     door.logs[log].on = on;
     propagate_on = propagate_peers = false;
+    bool to_nodes = false;
     for (int i = 0; i < door.count; i++) {
         propagate_on |= door.logs[i].on;
         propagate_peers |= door.logs[i].on && door.logs[i].target == PROPAGATE_TO_PEERS;
+        to_nodes |= door.logs[i].on && door.logs[i].target & PROPAGATE_TO_NODES;
     }
+    atomic_store_explicit(&door.wants_messages, to_nodes, memory_order_relaxed);
+}
+
+bool propagate_wants_messages(void)
+{
+    return atomic_load_explicit(&door.wants_messages, memory_order_relaxed);
 }
 
 void propagate_command(const struct db *db, int argc, const struct slice *argv)
@@ -236,6 +249,14 @@ void propagate_end_unit(void)
     door.depth--;
     tell_emptied();
     end_units();
+    if (door.depth == 0 && door.unit_ended) {
+        door.unit_ended();
+    }
+}
+
+void propagate_set_unit_listener(void (*listener)(void))
+{
+    door.unit_ended = listener;
 }
 
 /* What was told to the other logs alone is a unit, unless peers are being told one. */
@@ -292,6 +313,17 @@ void propagate_call(const struct call *c)
     }
     if (unlikely(propagate_peers)) {
         tell_emptied();
+        end_units();
+    }
+}
+
+void propagate_message(const struct call *c)
+{
+    if (!propagate_wants_messages()) {
+        return;
+    }
+    tell_call(door.aim & PROPAGATE_TO_NODES, c);
+    if (unlikely(propagate_peers)) {
         end_units();
     }
 }

@@ -63,6 +63,9 @@ void propagate_teardown(void);
 /* True while some log is on, and while one that leads to peers is. Exclusive mode; variables
  * because each write asks. */
 extern bool propagate_on, propagate_peers;
+/* Whether a message (PUBLISH) has somewhere to go: a log that leads to replicas or to peers is on.
+ * Any thread; who is told false when one has just been turned on publishes before that. */
+bool propagate_wants_messages(void);
 /* Boot: what is called instead when something expires that peers would have to know of (NULL:
  * nobody); and what makes payloads as RESTORE takes them, without which no peers can be told. */
 void propagate_set_expired_listener(expire_listener listener);
@@ -73,12 +76,17 @@ void propagate_set_payload_writer(void (*write)(struct buf *out, const struct en
 /* The call has run and changed something: propagates it as it came, unless its handler has told
  * something instead. */
 void propagate_call(const struct call *c) REQUIRES(keyspace_lock);
+/* A call that changes nothing here but is to be heard elsewhere (PUBLISH): told to replicas and
+ * peers, and to no file. Nothing while none of them is. */
+void propagate_message(const struct call *c) REQUIRES(keyspace_lock);
 /* A unit's begin and end, on the thread that runs it. May be nested: the outermost counts. Between
  * them nobody else propagates (one hold, or the world stands). */
 void propagate_begin_unit(void);
 void propagate_end_unit(void) REQUIRES(keyspace_lock);
 /* True within a unit: no new files are begun then. */
 bool propagate_in_unit(void);
+/* Boot: what is called whenever a unit has ended, all of it told, by whoever holds the lock. */
+void propagate_set_unit_listener(void (*listener)(void));
 /* From now on what calls do goes to these logs only; the others get nothing of it. Whoever takes
  * PROPAGATE_TO_ALL away gives it back before the hold ends. Exclusive mode. */
 void propagate_aim(unsigned targets);

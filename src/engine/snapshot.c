@@ -16,3 +16,10 @@ const struct snapshot_ops *snapshot_ops(void)
     assert(set_ops);
     return set_ops;
 }
+
+void snapshot_flushed(void)
+{
+    if (set_ops) {
+        set_ops->flushed();
+    }
+}

@@ -10,6 +10,7 @@
 #define ENGINE_SNAPSHOT_H
 
 #include "engine/gil.h"
+#include "keyspace/lock.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,6 +31,10 @@ struct snapshot_ops {
     const char *(*reload)(unsigned flags);
     /* Forgets all keys and loads the append-only file; in the same way. */
     const char *(*reload_log)(void);
+    /* FLUSHALL has emptied everything, and the logs have been told: a save that is under way in a
+     * child ends without a file, and with save points the empty data set takes the file's place;
+     * all before FLUSHALL is answered, within a unit at its end. Exclusive mode, any thread. */
+    void (*flushed)(void);
     /* For tests: whether checksums of payloads and RDB files are taken for right unseen (World),
      * and how long each write into the log takes in addition, in microseconds (any thread). */
     void (*trust_checksums)(bool trusted);
@@ -40,5 +45,7 @@ struct snapshot_ops {
 void snapshot_set_ops(const struct snapshot_ops *ops);
 /* What is set; there is something from boot on. World. */
 const struct snapshot_ops *snapshot_ops(void);
+/* FLUSHALL: see flushed above; nothing where nobody saves. */
+void snapshot_flushed(void) REQUIRES(keyspace_lock);
 
 #endif

@@ -161,8 +161,11 @@ void transaction_keep(struct session *s)
 
 static enum call_access access_of_queue(const struct transaction *t)
 {
-    /* Under the lock in shared mode, a read may find that all must be run once more. */
-    return t->access == ACCESS_SHARED && t->acts ? ACCESS_EXCLUSIVE : t->access;
+    /* Under the lock in shared mode, a read may find that all must be run once more; and PUBLISH,
+     * when it was queued, may have had nowhere to go. */
+    bool sends = t->flags & CMD_MAY_REPLICATE && propagate_wants_messages();
+    bool rises = sends || (t->access == ACCESS_SHARED && t->acts);
+    return rises && t->access < ACCESS_EXCLUSIVE ? ACCESS_EXCLUSIVE : t->access;
 }
 
 static struct call nested_call(const struct call *exec, const struct queued *q, struct arena *arena)

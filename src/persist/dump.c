@@ -108,26 +108,36 @@ static void restore_access(struct call *c, const struct restore_options *o, stru
     }
 }
 
-/* A job is another one's now, and peers are told no conditions. */
-static void restore_propagate(struct call *c, const struct keyref *ref, int64_t expiry_ms)
+/* Words of a RESTORE that is told: six, and IDLETIME or FREQ with its number. */
+#define RESTORE_TOLD_MAX 8
+
+/* A job is another one's now, and peers are told no conditions, nor of clocks that are each node's
+ * own. */
+static void restore_propagate(struct call *c, const struct keyref *ref,
+                              const struct restore_options *o, int64_t expiry_ms)
     REQUIRES(keyspace_lock);
-static void restore_propagate(struct call *c, const struct keyref *ref, int64_t expiry_ms)
+static void restore_propagate(struct call *c, const struct keyref *ref,
+                              const struct restore_options *o, int64_t expiry_ms)
 {
     bool expires = expiry_ms != ENTRY_NO_EXPIRY, is_job = entry_type(ref->entry) == VALUE_CRON;
-    char text[PROPAGATE_NUMBER_BYTES];
+    char text[PROPAGATE_NUMBER_BYTES], clock_text[PROPAGATE_NUMBER_BYTES];
     struct buf payload = {0};
     if (is_job) {
         payload_write(&payload, ref->entry);
     }
-    const struct slice words[] = {SLICE("RESTORE"),
-                                  ref->key.name,
-                                  propagate_number(expires ? expiry_ms : 0, text),
-                                  is_job ? buf_slice(&payload) : c->argv[3],
-                                  SLICE("REPLACE"),
-                                  SLICE("ABSTTL")};
-    const int count = sizeof(words) / sizeof(words[0]);
+    struct slice words[RESTORE_TOLD_MAX] = {SLICE("RESTORE"),
+                                            ref->key.name,
+                                            propagate_number(expires ? expiry_ms : 0, text),
+                                            is_job ? buf_slice(&payload) : c->argv[3],
+                                            SLICE("REPLACE"),
+                                            SLICE("ABSTTL")};
+    int count = 6;
     if (propagate_peers) {
         propagate_tell_peers(c, count, words);
+    }
+    if (o->idle_s >= 0 || o->frequency >= 0) {
+        words[count++] = o->idle_s >= 0 ? SLICE("IDLETIME") : SLICE("FREQ");
+        words[count++] = propagate_number(o->idle_s >= 0 ? o->idle_s : o->frequency, clock_text);
     }
     if (expires || is_job) {
         propagate_instead(c, count, words);
@@ -158,7 +168,7 @@ static void restore_put(struct call *c, struct keyref *ref, const struct restore
     db_put(ref, e_take);
     restore_access(c, o, ref->entry);
     if (unlikely(propagate_on)) {
-        restore_propagate(c, ref, expiry_ms);
+        restore_propagate(c, ref, o, expiry_ms);
     }
     call_changed(c, ref, EVENT_GENERIC, "restore");
 }

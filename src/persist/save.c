@@ -38,6 +38,7 @@
 static struct {
     _Atomic int child;    /* its pid, 0 without one */
     bool scheduled;       /* BGSAVE SCHEDULE waits */
+    bool flushed;         /* the unit that is open has emptied everything */
     uint64_t child_dirty; /* STAT_DIRTY when it was forked */
     _Atomic int64_t child_start_ms;
     _Atomic uint64_t saved_dirty; /* STAT_DIRTY when the last successful save began */
@@ -198,15 +199,22 @@ static void child_ended(int pid, int status)
     note_end(error, state.child_dirty);
 }
 
+/* With the lock: FLUSHALL, on any thread, may be about to end the child. */
 static void look_after_child(void)
 {
     int status, pid = state.child;
+    if (!pid || !keyspace_try_exclusive()) {
+        return; /* or a script takes long */
+    }
+    pid = state.child;
     if (pid && waitpid(pid, &status, WNOHANG) == pid) {
         child_ended(pid, status);
     }
+    keyspace_unlock_exclusive();
 }
 
-/* Ends the child, whose file is not wanted any more. */
+/* Ends the child, whose file is not wanted any more, and waits until it is gone: it may be about to
+ * put its file in place. */
 static void kill_child(void)
 {
     int pid = state.child;
@@ -219,6 +227,46 @@ static void kill_child(void)
     rdb_file_remove_rest(pid);
     state.child = 0;
 }
+
+void save_abandon(void)
+{
+    gil_assert_world();
+    kill_child();
+}
+
+/* ---- FLUSHALL ---- */
+
+/* Everything is gone, and a crash must not bring it back: neither by the file that is there nor by
+ * the one that a child still writes. A log that is being loaded tells of old times only. */
+static void save_emptiness(void) REQUIRES(keyspace_lock);
+static void save_emptiness(void)
+{
+    kill_child();
+    if (save_settings.point_count > 0 && load_is_complete()) {
+        save_here();
+    }
+}
+
+/* The file is that of a place in the stream, and within a unit there is none. */
+static void flushed(void)
+{
+    keyspace_assert_exclusive();
+    state.flushed = propagate_in_unit();
+    if (!state.flushed) {
+        save_emptiness();
+    }
+}
+
+static void unit_ended(void)
+{
+    if (unlikely(state.flushed)) {
+        keyspace_assert_exclusive();
+        state.flushed = false;
+        save_emptiness();
+    }
+}
+
+/* ---- the cron ---- */
 
 /* True when a save point is reached. */
 static bool save_is_due(int64_t now_s)
@@ -461,6 +509,7 @@ static void trust_checksums(bool trusted)
 static const struct snapshot_ops ops = {.before_exit = before_exit,
                                         .reload = reload,
                                         .reload_log = reload_log,
+                                        .flushed = flushed,
                                         .trust_checksums = trust_checksums,
                                         .slow_log = aof_tail_slow};
 
@@ -471,6 +520,7 @@ void save_setup(void)
     cron_register(&save_job);
     info_register(&info);
     snapshot_set_ops(&ops);
+    propagate_set_unit_listener(unit_ended);
 }
 
 void save_teardown(void)

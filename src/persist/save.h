@@ -7,8 +7,8 @@
  * The fork happens with the keyspace lock held, so that what the child sees is one state of the
  * data (engine/fork_child.h tells what the child may do).
  *
- * State: figures are atomic; the rest is changed by the cron on the main thread and by commands
- * while the world stands. */
+ * State: figures are atomic; the rest is changed while the world stands or with the keyspace lock
+ * in exclusive mode, by the cron on the main thread, by commands, and by FLUSHALL on any thread. */
 #ifndef PERSIST_SAVE_H
 #define PERSIST_SAVE_H
 
@@ -40,6 +40,8 @@ enum save_result save_now(void) REQUIRES(gil);
 enum save_result save_in_background(void) REQUIRES(gil);
 /* Has the cron begin one when the child that runs has ended. World. */
 void save_schedule(void) REQUIRES(gil);
+/* Ends a child that saves what another data set is about to replace. World. */
+void save_abandon(void) REQUIRES(gil);
 /* True while a child saves: there is one child at a time. */
 bool save_has_child(void);
 /* Unix seconds of the last save that succeeded, or of the start. */

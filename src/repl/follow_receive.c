@@ -10,6 +10,7 @@
 #include "persist/aof.h"
 #include "persist/load.h"
 #include "persist/rdb_file.h"
+#include "persist/save.h"
 #include "repl/apply.h"
 #include "repl/backlog.h"
 #include "repl/replica.h"
@@ -146,10 +147,12 @@ static bool parse_head(const char *line)
 
 /* ---- from the file ---- */
 
-/* Ours goes: no log may hear of it, as its files hold our data set until they hold the new one. */
+/* Ours goes: no log may hear of it, as its files hold our data set until they hold the new one, and
+ * nobody wants a file of it that is still being written. */
 static void halt_log(void) NO_THREAD_SAFETY_ANALYSIS
 {
     gil_stop_world();
+    save_abandon();
     aof_halt();
     gil_resume_world();
 }
@@ -291,6 +294,7 @@ static bool swap_in(struct rdb_file_loaded *loaded) NO_THREAD_SAFETY_ANALYSIS
     }
     keyspace_unlock_exclusive();
     if (fine) {
+        save_abandon();
         aof_halt(); /* nobody has written in between */
     }
     gil_resume_world();

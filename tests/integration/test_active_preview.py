@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from lib import pubsub
 from lib.active import (check_equal, check_quiet, cut, follow, is_up, make_node, mesh, more_commands,
                         preview, run_load)
 from lib.bounds import eventually, scaled
@@ -235,3 +236,25 @@ def test_password(make_node):
         with a.connect() as ca:
             ca.ok("SET", "k", "v")
         eventually(lambda: c.call("GET", "k") == b"v", "linked", 30)
+
+
+def test_messages(make_node):
+    """What is published on one node the subscribers of each hear once, whatever restarts."""
+    nodes = mesh(make_node, 3, appendonly="yes", files=["appendonlydir"])
+    listeners = [node.connect(3) for node in nodes]
+    for listener in listeners:
+        pubsub.subscribe(listener, "SUBSCRIBE", "news")
+    with nodes[0].connect() as c:
+        c.pipeline([["PUBLISH", "news", "one"],
+                    ["MULTI"], ["SET", "a", "1"], ["PUBLISH", "news", "two"], ["EXEC"],
+                    ["EVAL", "redis.call('publish', 'news', 'three') return redis.call('set', 'b', 1)",
+                     "0"], ["PUBLISH", "news", "last"]])
+    for listener in listeners:
+        assert [frame[-1] for frame in pubsub.frames(listener, 4)] == [b"one", b"two", b"three", b"last"]
+        assert listener.call("PING") == b"PONG" and not listener.pushes
+        listener.close()
+    check_equal(nodes, "the data")
+    for node in nodes:
+        node.stop()
+        node.start()
+    check_equal(nodes, "the data")

@@ -1,7 +1,10 @@
 """Our server as a replica: of Debian's redis-server, of our own, in chains, and promoted."""
 
+import os
+
 import pytest
 
+from lib import pubsub
 from lib.bounds import eventually
 from lib.replication import Load, check_equal, everything, in_step, replication
 from lib.resp import Error
@@ -381,3 +384,94 @@ def test_due_keys_of_a_full_sync_are_kept(make_server, way):
         r.ok("REPLICAOF", "NO", "ONE")
         r.ok("DEBUG", "SET-ACTIVE-EXPIRE", 1)
         eventually(lambda: r.call("KEYS", "*") == [b"stays"] and r.call("DBSIZE") == 1, "swept")
+
+
+def listen(server, *words):
+    """A subscriber, from now on."""
+    c = server.connect(3)
+    pubsub.subscribe(c, *words)
+    return c
+
+
+def heard(listener):
+    """All messages up to the last one."""
+    got = [list(pubsub.frame(listener))]
+    while got[-1][-1] != b"last":
+        got.append(list(pubsub.frame(listener)))
+    return got
+
+
+MESSAGES = [["PUBLISH", "news", "plain"], ["MULTI"], ["PUBLISH", "news", "alone"], ["EXEC"],
+            ["MULTI"], ["SET", "a", "1"], ["PUBLISH", "news", "unit"], ["SPUBLISH", "news", "shard"],
+            ["EXEC"],
+            ["EVAL", "redis.call('set', 'b', 1) return redis.call('publish', 'news', 'script')", "0"],
+            ["EVAL", "return redis.call('spublish', 'news', 'script')", "0"],
+            ["PUBLISH", "other", "x" * 100000], ["PUBLISH", "news", "last"],
+            ["SPUBLISH", "news", "last"], ["SET", "end", "1"]]
+PLAIN = [b"plain", b"alone", b"unit", b"script", b"last"]
+SHARD = [b"shard", b"script", b"last"]
+
+
+@pytest.mark.parametrize("chain", ["ours", "redis, ours", "ours, redis"])
+def test_messages_reach_replicas(make_server, redis, chain):
+    """What is published on the primary each subscriber behind it hears once; the logs say nothing."""
+    log = {"appendonly": "yes"}
+    primary = redis(**NOW) if chain.startswith("redis") else \
+        make_server(dict(NOW, **log), files=["appendonlydir"])
+    middle = make_server(dict(NOW, **log), files=["appendonlydir"])
+    last = redis() if chain.endswith("redis") else make_server()
+    servers = [primary, middle, last]
+    follow(middle, primary)
+    follow(last, middle)
+    eventually(lambda: is_up(middle) and is_up(last), "links", 30)
+    listeners = [(listen(s, "SUBSCRIBE", "news"), listen(s, "SSUBSCRIBE", "news"),
+                  listen(s, "PSUBSCRIBE", "n*")) for s in servers]
+    with primary.connect() as c:
+        replies = c.pipeline(MESSAGES)
+    assert not [r for r in replies if isinstance(r, Error)]
+    for plain, shard, pattern in listeners:
+        assert heard(plain) == [[b"message", b"news", text] for text in PLAIN]
+        assert heard(shard) == [[b"smessage", b"news", text] for text in SHARD]
+        assert heard(pattern) == [[b"pmessage", b"n*", b"news", text] for text in PLAIN]
+        for listener in (plain, shard, pattern):
+            listener.call("PING")  # and nothing stands before its reply
+            assert not listener.pushes
+            listener.close()
+    check_equal(primary, middle, last)
+    for server in [s for s in servers if os.path.isdir(s.file("appendonlydir"))]:
+        eventually(lambda s=server: b"\r\nend\r\n" in log_text(s), "all is in the log")
+        assert b"PUBLISH" not in log_text(server).upper()
+    # What a replica publishes is heard by its own subscribers alone.
+    above, own = listen(primary, "SUBSCRIBE", "news"), listen(middle, "SUBSCRIBE", "news")
+    below = listen(last, "SUBSCRIBE", "news")
+    with middle.connect() as c:
+        assert c.call("PUBLISH", "news", "here") == 1
+    with primary.connect() as c:
+        c.call("PUBLISH", "news", "last")
+    assert [text for *_, text in heard(own)] == [b"here", b"last"]
+    assert heard(above) == heard(below) == [[b"message", b"news", b"last"]]
+    for c in (above, own, below):
+        c.close()
+
+
+def log_text(server):
+    """All increments of the log."""
+    folder, text = server.file("appendonlydir"), b""
+    for name in sorted(os.listdir(folder)):
+        if name.endswith("incr.aof"):
+            with open(os.path.join(folder, name), "rb") as file:
+                text += file.read()
+    return text
+
+
+def test_messages_are_waited_for(make_server):
+    """A message is a part of the stream: WAIT after it asks for its place."""
+    primary, replica = make_server(NOW), make_server()
+    follow(replica, primary)
+    eventually(lambda: is_up(replica), "link", 30)
+    with primary.connect() as c:
+        before = int(replication(primary)["master_repl_offset"])
+        c.call("PUBLISH", "nobody", "listens")
+        assert int(replication(primary)["master_repl_offset"]) > before
+        assert c.call("WAIT", 1, 0) == 1
+    assert int(replication(replica)["slave_repl_offset"]) > before

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from integration.test_replication_primary import MODERN, NOW, play  # noqa: F401 (a fixture)
+from integration.test_replication_primary import NOW
 from lib.bounds import eventually
 from lib.faults import Faults
+from lib.replica import MODERN
 from lib.replication import in_step, replication
 from lib.resp import Error
 from lib.server import is_redis, server_path
