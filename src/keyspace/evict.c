@@ -475,6 +475,16 @@ static enum evict_result evict_down_to(size_t target, int64_t now_ms, uint64_t l
     return EVICT_RUNNING;
 }
 
+/* The same where nobody is in the middle of a call that writes: such a one holds what it is about
+ * to free, and buffers of its own. Waits for it. */
+static size_t settled_bytes(void)
+{
+    keyspace_lock_shared();
+    size_t bytes = evict_counted_bytes();
+    keyspace_unlock_shared();
+    return bytes;
+}
+
 static enum evict_result run_for(int64_t now_ms, uint64_t limit_us)
 {
     int64_t limit = evict_limit_bytes;
@@ -486,6 +496,9 @@ static enum evict_result run_for(int64_t now_ms, uint64_t limit_us)
         renew_lease(0);
         note_result(EVICT_WITHIN);
         return EVICT_WITHIN;
+    }
+    if (limit > 0 && used > (size_t)limit) {
+        used = settled_bytes();
     }
     if (limit > 0 && used > (size_t)limit) {
         result = evict_down_to((size_t)(limit - slack_bytes(limit)), now_ms, limit_us, &used);
@@ -569,8 +582,11 @@ void evict_cron(int64_t now_ms, int64_t budget_us)
 {
     static bool was_over; /* the cron's */
     bool over = evict_limit_bytes != 0 && evict_counted_bytes() > (size_t)evict_limit_bytes;
-    /* Seen over the limit once it may be in the middle of a call, which holds what it is about to
-     * free, and the lock: its own thread looks when it is done. */
+    if (over) {
+        over = settled_bytes() > (size_t)evict_limit_bytes;
+    }
+    /* Once may be right behind a call, whose thread is freeing what it has replaced, and looks
+     * itself then. */
     if (evict_limit_bytes != 0 && (!over || was_over)) {
         run_for(now_ms, (uint64_t)budget_us);
     }
