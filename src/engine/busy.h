@@ -42,11 +42,12 @@ bool busy_is_at_end(void);
 
 /* SCRIPT KILL and FUNCTION KILL: replies. */
 void busy_kill(struct call *c, enum busy_kind kind);
-/* Runs it under the keyspace lock in exclusive mode: that of the caller, which it may hold already,
- * or of a script that takes long, whose thread calls it while the caller sleeps; so it must not
- * look at what is the thread's own. Not at all beside a script that was ended for the server's end:
- * nothing is served then any more. */
-void busy_run_within(void (*run)(void *argument), void *argument) EXCLUDES(keyspace_lock);
+/* Runs it under the keyspace lock in exclusive mode: that of the caller, or of a script that takes
+ * long, whose thread calls it while the caller sleeps; so it must not look at what is the thread's
+ * own. The caller holds nothing, unless its own script is the one that takes long: then it holds
+ * the lock already. Not at all beside a script that was ended for the server's end: nothing is
+ * served then any more. */
+void busy_run_within(void (*run)(void *argument), void *argument);
 /* SHUTDOWN NOSAVE beside a script that takes long: it ends, whatever it has done, and nothing is
  * served any more. False when there is no such script. */
 bool busy_end_for_shutdown(void);

@@ -368,7 +368,7 @@ void evict_exempt(size_t (*bytes)(void))
     state.exempt[state.exempt_count++] = bytes;
 }
 
-size_t evict_exempt_bytes(void)
+static size_t exempt_bytes(void)
 {
     size_t sum = 0;
     for (int i = 0; i < state.exempt_count; i++) {
@@ -379,7 +379,7 @@ size_t evict_exempt_bytes(void)
 
 size_t evict_counted_bytes(void)
 {
-    size_t used = mem_used_bytes(), not_counted = reclaim_pending_bytes() + evict_exempt_bytes();
+    size_t used = mem_used_bytes(), not_counted = reclaim_pending_bytes() + exempt_bytes();
     return used > not_counted ? used - not_counted : 0;
 }
 

@@ -73,8 +73,6 @@ void evict_set_elsewhere(bool elsewhere);
  * counting them would never end. Who tells how much it is (any thread that is awake, no lock; must
  * be quick). At most EVICT_EXEMPT_MAX; once is enough. */
 void evict_exempt(size_t (*bytes)(void));
-/* The sum of that. Awake. */
-size_t evict_exempt_bytes(void);
 /* Bytes in use that are counted against the limit: all but that, and what is on its way to be freed
  * by the background thread. Awake. */
 size_t evict_counted_bytes(void);
