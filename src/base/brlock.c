@@ -343,3 +343,9 @@ bool brlock_readers_have_left(const struct brlock *l, const uint64_t *marks)
     }
     return true;
 }
+
+uint64_t brlock_held_ticks(const _Atomic uint64_t *ticks)
+{
+    uint64_t held = atomic_load_explicit(ticks, memory_order_relaxed);
+    return held > INT64_MAX ? held + clock_ticks() : held;
+}

@@ -39,6 +39,10 @@ struct brlock_stats {
     _Atomic uint64_t departures; /* releases of shared mode, counted before the line goes idle */
 } ALIGNED(CACHE_LINE_BYTES);
 
+/* The ticks that a *_held_ticks stands for. The time of taking is subtracted there and that of
+ * releasing added: in between the sum is "negative", and what has passed so far belongs to it. */
+uint64_t brlock_held_ticks(const _Atomic uint64_t *ticks);
+
 struct CAPABILITY("brlock") brlock {
     struct brlock_line lines[BRLOCK_MAX_THREADS];
     struct {

@@ -2,6 +2,8 @@
  */
 #include "base/histogram.h"
 
+#include "base/compiler.h"
+
 #include <assert.h>
 #include <stdatomic.h>
 
@@ -32,38 +34,64 @@ uint64_t histogram_bucket_edge_ns(unsigned bucket)
 }
 
 /* A counter has one writer: load and store are enough, and cheaper than an atomic addition. */
-static void histogram_bump(_Atomic uint64_t *count, uint64_t times)
+static void histogram_bump(struct histogram *h, unsigned bucket, uint64_t times)
 {
-    uint64_t before = atomic_load_explicit(count, memory_order_relaxed);
-    atomic_store_explicit(count, before + times, memory_order_relaxed);
+    uint64_t before = atomic_load_explicit(&h->count[bucket], memory_order_relaxed);
+    atomic_store_explicit(&h->count[bucket], before + times, memory_order_relaxed);
+    if (unlikely(before == 0)) {
+        _Atomic uint64_t *word = &h->used[bucket / 64];
+        uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);
+        atomic_store_explicit(word, bits | (uint64_t)1 << bucket % 64, memory_order_release);
+    }
+}
+
+/* The first used bucket from `from` on; HISTOGRAM_BUCKETS when there is none. */
+static unsigned histogram_next_used(const struct histogram *h, unsigned from)
+{
+    for (unsigned word = from / 64; word < HISTOGRAM_WORDS; word++) {
+        uint64_t bits = atomic_load_explicit(&h->used[word], memory_order_acquire);
+        if (word == from / 64) {
+            bits &= UINT64_MAX << from % 64;
+        }
+        if (bits) {
+            return word * 64 + (unsigned)__builtin_ctzll(bits);
+        }
+    }
+    return HISTOGRAM_BUCKETS;
 }
 
 void histogram_record(struct histogram *h, uint64_t value_ns, uint64_t times)
 {
-    histogram_bump(&h->count[histogram_bucket_of(value_ns)], times);
+    histogram_bump(h, histogram_bucket_of(value_ns), times);
 }
 
 void histogram_add_relaxed(struct histogram *into, const struct histogram *from)
 {
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+    for (unsigned i = histogram_next_used(from, 0); i < HISTOGRAM_BUCKETS;
+         i = histogram_next_used(from, i + 1)) {
         uint64_t times = atomic_load_explicit(&from->count[i], memory_order_relaxed);
         if (times != 0) {
-            histogram_bump(&into->count[i], times);
+            histogram_bump(into, i, times);
         }
     }
 }
 
 void histogram_clear(struct histogram *h)
 {
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+    for (unsigned i = histogram_next_used(h, 0); i < HISTOGRAM_BUCKETS;
+         i = histogram_next_used(h, i + 1)) {
         atomic_store_explicit(&h->count[i], 0, memory_order_relaxed);
+    }
+    for (unsigned word = 0; word < HISTOGRAM_WORDS; word++) {
+        atomic_store_explicit(&h->used[word], 0, memory_order_relaxed);
     }
 }
 
 uint64_t histogram_total(const struct histogram *h)
 {
     uint64_t total = 0;
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+    for (unsigned i = histogram_next_used(h, 0); i < HISTOGRAM_BUCKETS;
+         i = histogram_next_used(h, i + 1)) {
         total += atomic_load_explicit(&h->count[i], memory_order_relaxed);
     }
     return total;
@@ -91,7 +119,8 @@ uint64_t histogram_percentile_ns(const struct histogram *h, double percentile)
     uint64_t rank = histogram_rank(total, percentile);
     uint64_t below = 0;
     unsigned last = 0;
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+    for (unsigned i = histogram_next_used(h, 0); i < HISTOGRAM_BUCKETS;
+         i = histogram_next_used(h, i + 1)) {
         uint64_t times = atomic_load_explicit(&h->count[i], memory_order_relaxed);
         if (times == 0) {
             continue;

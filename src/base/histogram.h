@@ -13,7 +13,12 @@
 #define HISTOGRAM_STEPS 16
 #define HISTOGRAM_BUCKETS (HISTOGRAM_OCTAVES * HISTOGRAM_STEPS)
 
+#define HISTOGRAM_WORDS ((HISTOGRAM_BUCKETS + 63) / 64)
+
+/* All zeros are an empty one. Most buckets are empty: a bit says which are not. It is set after the
+ * first count of its bucket (release, with the acquire of a reader). */
 struct histogram {
+    _Atomic uint64_t used[HISTOGRAM_WORDS];
     _Atomic uint64_t count[HISTOGRAM_BUCKETS];
 };
 

@@ -32,6 +32,8 @@ enum counter {
     STAT_BATCHES,
     STAT_BATCH_COMMANDS,
     STAT_BATCH_MAX,
+    STAT_SHARED_CALLS, /* calls of batches that ran under the lock in that mode */
+    STAT_EXCLUSIVE_CALLS,
     STAT_ACCEPT_ERRORS,
     STAT_CLIENTS_MOVED,
     STAT_DIRTY, /* changes of data since boot; rdb_changes_since_last_save later */
@@ -40,6 +42,11 @@ enum counter {
     STAT_SYNC_PARTIAL_REFUSED,
     STAT_REPL_OUTPUT_BYTES, /* to replicas: transfers and the stream */
     STAT_REPL_INPUT_BYTES,  /* from the primary */
+    STAT_FORKS,             /* total_forks: children of every kind */
+    STAT_RDB_SAVES,         /* SAVE and BGSAVE, as they begin */
+    STAT_AOF_REWRITES,      /* children that rewrite the AOF, as they begin */
+    STAT_UNEXPECTED_ERRORS, /* of commands that the primary or the AOF has told */
+    STAT_SANITIZATIONS,     /* packed values of files and payloads, each looked through */
     STAT_COUNT
 };
 
@@ -66,6 +73,11 @@ static inline void stats_max(enum counter which, uint64_t n)
 }
 /* Sum over all threads; one thread's value. Any thread. */
 uint64_t stats_sum(enum counter which);
+/* All sums in one pass. Any thread. */
+struct stats_totals {
+    uint64_t value[STAT_COUNT];
+};
+void stats_sum_all(struct stats_totals *totals);
 uint64_t stats_of_thread(unsigned slot, enum counter which);
 /* CONFIG RESETSTAT: sets all but STAT_DIRTY to 0. World: the GIL is held. */
 void stats_reset(void);

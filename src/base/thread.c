@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/thread_cpus.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -82,6 +83,11 @@ void thread_leave(void)
     my_slot = 0;
 }
 
+unsigned thread_slots_used(void)
+{
+    return atomic_load_explicit(&slots_used, memory_order_acquire);
+}
+
 unsigned thread_slot(void)
 {
     return my_slot;
@@ -125,7 +131,10 @@ unsigned thread_core_count(void)
 int thread_pin(unsigned core)
 {
     cpu_set_t cores;
+    if (core >= CPU_SETSIZE) {
+        return EINVAL;
+    }
     CPU_ZERO(&cores);
-    CPU_SET(core % CPU_SETSIZE, &cores);
+    CPU_SET(core, &cores);
     return pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
 }

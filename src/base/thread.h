@@ -18,6 +18,9 @@ unsigned thread_enter(const char *name);
 void thread_leave(void);
 /* The calling thread's slot. */
 unsigned thread_slot(void);
+/* One more than the highest slot ever taken: who adds up per-thread lines need not look further.
+ * Any thread. */
+unsigned thread_slots_used(void);
 /* Starts a joinable thread with all signals blocked but those of a crash, on the cores of
  * background work (thread_cpus.h); returns an errno value. */
 int thread_start(pthread_t *thread, void *(*run)(void *), void *arg);

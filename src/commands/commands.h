@@ -57,8 +57,9 @@ extern const struct command_row cluster_commands[];
 extern const struct command_row pubsub_commands[];
 extern const struct command_row acl_commands[];
 
-/* Boot: how DEBUG CHANGE-REPL-ID gives the stream to replicas another id. World. */
-void debug_set_change_repl_id(void (*change)(void));
+/* Boot: how DEBUG CHANGE-REPL-ID gives the stream to replicas another id, and how
+ * TRUNCATE-REPL-BACKLOG forgets what is kept of it. World. */
+void debug_set_backlog(void (*change_id)(void), void (*truncate)(void));
 /* Boot: how DEBUG RESTART (orderly) and CRASH-AND-RECOVER run the program anew; false with the
  * error's reply. World. */
 void debug_set_restart(bool (*set)(bool orderly, int64_t delay_ms, const char **error));

@@ -8,6 +8,7 @@
 #include "engine/call.h"
 #include "engine/cmdstats.h"
 #include "engine/config.h"
+#include "engine/fork_child.h"
 #include "keyspace/evict.h"
 
 /* ---- CONFIG GET ---- */
@@ -36,13 +37,8 @@ static struct slice config_asked_name(const struct call *c, const struct option 
     return slice_of(NULL, 0);
 }
 
-static void config_reply_option(const struct option *o, const char *name, void *context)
+static void config_reply_value(struct config_query *q, const struct option *o, struct slice shown)
 {
-    struct config_query *q = context;
-    struct slice shown = config_asked_name(q->call, o, name);
-    if (!shown.ptr) {
-        return;
-    }
     buf_clear(&q->value);
     option_format(o, &q->value);
     reply_bulk(q->call->reply, shown);
@@ -50,11 +46,58 @@ static void config_reply_option(const struct option *o, const char *name, void *
     q->found++;
 }
 
+static void config_reply_option(const struct option *o, const char *name, void *context)
+{
+    struct config_query *q = context;
+    struct slice shown = config_asked_name(q->call, o, name);
+    if (shown.ptr) {
+        config_reply_value(q, o, shown);
+    }
+}
+
+/* Names that are looked up one by one: with more, and patterns, all options are looked at. */
+#define CONFIG_LOOKUPS_MAX 16
+
+static bool config_asks_by_name(const struct call *c)
+{
+    bool by_name = c->argc - 2 <= CONFIG_LOOKUPS_MAX;
+    for (int i = 2; by_name && i < c->argc; i++) {
+        by_name = glob_is_literal(c->argv[i]);
+    }
+    return by_name;
+}
+
+static bool config_was_asked(const struct call *c, int arg)
+{
+    for (int i = 2; i < arg; i++) {
+        if (c->argv[i].len == c->argv[arg].len &&
+            strncasecmp(c->argv[i].ptr, c->argv[arg].ptr, c->argv[arg].len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void config_look_up(struct config_query *q)
+{
+    const struct call *c = q->call;
+    for (int i = 2; i < c->argc; i++) {
+        const struct option *o = config_find(c->argv[i]);
+        if (o && !config_was_asked(c, i)) {
+            config_reply_value(q, o, c->argv[i]);
+        }
+    }
+}
+
 PLAIN_COMMAND(config_command_get)
 {
     struct config_query q = {.call = c};
     uint32_t map = reply_deferred(c->reply);
-    config_each(config_reply_option, &q);
+    if (config_asks_by_name(c)) {
+        config_look_up(&q);
+    } else {
+        config_each(config_reply_option, &q);
+    }
     reply_set_deferred_map(c->reply, map, q.found);
     buf_deinit(&q.value);
 }
@@ -126,6 +169,7 @@ WORLD_COMMAND(config_command_rewrite)
 WORLD_COMMAND(config_command_resetstat)
 {
     stats_reset();
+    fork_child_reset_stats();
     evict_reset_stats();
     cmdstats_reset();
     acl_log_reset_counters();

@@ -13,7 +13,7 @@ PLAIN_COMMAND(connection_ping)
 {
     unsigned flags;
     if (c->argc > 2) {
-        reply_error(c->reply, "ERR wrong number of arguments for 'ping' command");
+        reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", c->cmd->full_name);
     } else if (unlikely(shutdown_is_soft(&flags))) {
         reply_error(c->reply, "ERR The server is shutting down softly");
     } else if (c->session->subscriptions > 0 && c->session->proto == 2) {
@@ -49,6 +49,13 @@ PLAIN_COMMAND(connection_select)
     }
     c->session->db_index = (int)index;
     reply_ok(c->reply);
+}
+
+/* Keys are found, and users checked, the same way in all databases: who runs the calls behind it
+ * gives them the new one (turn.c). */
+static bool select_is_barrier(const struct call *c UNUSED)
+{
+    return false;
 }
 
 /* ---- AUTH and HELLO ---- */
@@ -160,6 +167,12 @@ static void hello_reply(struct call *c)
     reply_array(r, 0);
 }
 
+/* Who authenticates may do something else afterwards, and who listens in RESP3. */
+static bool hello_is_barrier(const struct call *c)
+{
+    return c->argc > 2 || c->session->subscriptions > 0;
+}
+
 PLAIN_COMMAND(connection_hello)
 {
     struct hello h;
@@ -223,12 +236,13 @@ const struct command_row connection_commands[] = {
          "Greets the server: agrees on the protocol, and may authenticate and name the client.",
      .complexity = "O(1)",
      .args = "[protover [AUTH username password] [SETNAME clientname]]",
-     .history = "6.2.0:The protocol version may be left out."},
+     .history = "6.2.0:The protocol version may be left out.",
+     .is_barrier = hello_is_barrier},
     {.name = "ping",
      .run = connection_ping,
      .arity = -1,
      .flags = CMD_FAST | CMD_SENTINEL | CMD_SUBSCRIBED,
-     .categories = CATEGORY_CONNECTION,
+     .categories = CATEGORY_CONNECTION | CATEGORY_REPLICATION,
      .tips = "request_policy:all_shards,response_policy:all_succeeded",
      .group = "connection",
      .since = "1.0.0",
@@ -236,6 +250,16 @@ const struct command_row connection_commands[] = {
      .complexity = "O(1)",
      .args = "[message]",
      .is_probe = true},
+    {.name = "replping",
+     .run = connection_ping,
+     .arity = -1,
+     .flags = CMD_FAST | CMD_STALE,
+     .categories = CATEGORY_REPLICATION,
+     .group = "connection",
+     .since = "6.3.0",
+     .summary = "Shows a replica that the server answers; PING as KeyDB's replicas say it.",
+     .complexity = "O(1)",
+     .args = "[message]"},
     {.name = "select",
      .run = connection_select,
      .arity = 2,
@@ -245,6 +269,7 @@ const struct command_row connection_commands[] = {
      .since = "1.0.0",
      .summary = "Chooses the database that this connection works on.",
      .complexity = "O(1)",
-     .args = "index"},
+     .args = "index",
+     .is_barrier = select_is_barrier},
     {.name = NULL},
 };

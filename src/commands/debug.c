@@ -194,16 +194,24 @@ WORLD_COMMAND(debug_rewrite_all)
 }
 
 static void (*change_repl_id)(void);
+static void (*truncate_backlog)(void);
 
-void debug_set_change_repl_id(void (*change)(void))
+void debug_set_backlog(void (*change_id)(void), void (*truncate)(void))
 {
-    change_repl_id = change;
+    change_repl_id = change_id;
+    truncate_backlog = truncate;
 }
 
 WORLD_COMMAND(debug_change_repl_id)
 {
     log_notice("DEBUG CHANGE-REPL-ID: the history gets another name");
     change_repl_id();
+    reply_ok(c->reply);
+}
+
+WORLD_COMMAND(debug_truncate_backlog)
+{
+    truncate_backlog();
     reply_ok(c->reply);
 }
 
@@ -373,6 +381,8 @@ static const char *const help_lines[] = {
     "    Reply 1 when the glob pattern matches the text, else 0.",
     "STRUCTSIZE",
     "    Reply the sizes of some structs.",
+    "TRUNCATE-REPL-BACKLOG",
+    "    Keep nothing of the stream to replicas so far: one that is cut off fetches everything.",
     NULL,
 };
 
@@ -420,6 +430,28 @@ struct debug_subcommand {
     void (*run)(struct call *c);
 };
 
+/* KeyDB's doors to what does not exist here. */
+static const struct {
+    const char *name, *lacks;
+} absent_subcommands[] = {
+    {"force-master", "RREPLAY, as KeyDB's active replicas speak it"},
+    {"get-temp-file", "names of temporary files that are known before"},
+    {"flush-storage", "storage providers (FLASH)"},
+    {"get-storage-usage", "storage providers (FLASH)"},
+};
+
+static bool debug_reply_absent(struct call *c)
+{
+    for (size_t i = 0; i < sizeof(absent_subcommands) / sizeof(absent_subcommands[0]); i++) {
+        if (call_arg_is(c, 1, absent_subcommands[i].name)) {
+            reply_errorf(c->reply, "ERR DEBUG %.*s needs what does not exist in this version: %s",
+                         (int)c->argv[1].len, c->argv[1].ptr, absent_subcommands[i].lacks);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* As many arguments as a request may have. */
 #define DEBUG_ANY INT32_MAX
 
@@ -463,6 +495,7 @@ static const struct debug_subcommand debug_subcommands[] = {
     {"sleep", 3, 3, debug_sleep},
     {"stringmatch-len", 4, 4, debug_stringmatch},
     {"structsize", 2, 2, debug_structsize},
+    {"truncate-repl-backlog", 2, 2, debug_truncate_backlog},
 };
 
 void debug_reply_unknown(struct call *c)
@@ -489,7 +522,9 @@ WORLD_COMMAND(debug_command)
             return;
         }
     }
-    debug_reply_unknown(c);
+    if (!debug_reply_absent(c)) {
+        debug_reply_unknown(c);
+    }
 }
 
 const struct command_row debug_commands[] = {

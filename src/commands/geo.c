@@ -8,6 +8,8 @@
 #include "keyspace/access.h"
 #include "value/zset.h"
 
+#include <math.h>
+
 bool geo_parse_point(struct call *c, int arg, struct geohash_point *point)
 {
     if (!call_arg_double(c, arg, &point->longitude, NULL) ||
@@ -58,9 +60,28 @@ void geo_reply_point(struct call *c, struct geohash_point point)
     reply_coordinate(c, point.latitude);
 }
 
+/* Above this a ten-thousandth is not much more than what a double can tell. */
+#define DISTANCE_QUICK_MAX 1e8
+/* Nearer than this to the middle between two ten-thousandths, the product's rounding could decide.
+ */
+#define DISTANCE_DOUBT 1e-3
+
 void geo_reply_distance(struct call *c, double distance)
 {
-    reply_bulkf(c->reply, "%.4f", distance);
+    double scaled = distance * 10000, whole = floor(scaled);
+    if (!(distance > 0 && distance < DISTANCE_QUICK_MAX) ||
+        fabs(scaled - whole - 0.5) < DISTANCE_DOUBT) {
+        reply_bulkf(c->reply, "%.4f", distance);
+        return;
+    }
+    char text[32];
+    uint64_t parts = (uint64_t)whole + (scaled - whole > 0.5);
+    size_t len = num_format_u64(text, parts / 10000);
+    text[len++] = '.';
+    for (uint64_t unit = 1000; unit > 0; unit /= 10) {
+        text[len++] = (char)('0' + parts / unit % 10);
+    }
+    reply_bulk(c->reply, slice_of(text, len));
 }
 
 /* ---- GEOADD ---- */

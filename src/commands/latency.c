@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/call.h"
+#include "engine/execute.h"
 #include "engine/cmdstats.h"
 #include "engine/latency.h"
 
@@ -111,9 +112,10 @@ static uint64_t histogram_of_family(struct reply *r, const struct command *cmd,
 
 PLAIN_COMMAND(latency_command_histogram)
 {
-    struct histogram *scratch = mem_alloc(sizeof(*scratch));
+    struct histogram *scratch = mem_calloc(1, sizeof(*scratch));
     uint32_t map = reply_deferred(c->reply);
     uint64_t shown = 0;
+    call_settle_accounts();
     if (c->argc == 2) {
         for (unsigned i = 0; i < command_count(); i++) {
             shown += histogram_of_family(c->reply, command_at(i), scratch);

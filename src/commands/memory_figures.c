@@ -1,5 +1,8 @@
 /* Adds up the allocator's counts and the tables' sizes. */
 #include "commands/memory_figures.h"
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/meminfo.h"
 #include "keyspace/db.h"
 
 static size_t figures_startup_bytes;
@@ -15,7 +18,50 @@ void memory_figures_set_source(void (*tell)(struct memory_figures *f))
     figures_source = tell;
 }
 
-void memory_figures_collect(struct memory_figures *f)
+/* What is costly to find out: tens of microseconds, so it is asked for ten times a second. */
+struct sample {
+    uint64_t at_us; /* clock_mono_us(); 0: none yet */
+    struct mem_stats allocator;
+    size_t rss;
+    uint64_t total, available;
+    bool of_machine;
+};
+
+static struct {
+    struct lock lock;
+    struct sample sample;
+} recent = {.lock = LOCK_INIT(LOCK_RANK_STATS, "memory sample")};
+
+static struct sample take_sample(uint64_t now_us)
+{
+    struct sample s = {.at_us = now_us, .allocator = mem_stats(), .rss = mem_rss_bytes()};
+    s.of_machine = meminfo_read(&s.total, &s.available);
+    lock_acquire(&recent.lock);
+    recent.sample = s;
+    lock_release(&recent.lock);
+    return s;
+}
+
+static struct sample recent_sample(void)
+{
+    uint64_t now_us = clock_mono_us();
+    lock_acquire(&recent.lock);
+    struct sample s = recent.sample;
+    lock_release(&recent.lock);
+    bool old = !s.at_us || now_us - s.at_us >= (uint64_t)MEMORY_SAMPLE_MS * 1000;
+    return old ? take_sample(now_us) : s;
+}
+
+bool memory_figures_of_machine(uint64_t *total, uint64_t *available)
+{
+    struct sample s = recent_sample();
+    *total = s.total;
+    *available = s.available;
+    return s.of_machine;
+}
+
+/* The sample comes first: taking it corrects what mem_used_bytes() tells. */
+static void collect(struct memory_figures *f, const struct sample *s)
 {
     *f = (struct memory_figures){.startup = figures_startup_bytes};
     bool taken = keyspace_visit();
@@ -25,7 +71,7 @@ void memory_figures_collect(struct memory_figures *f)
         f->keys += db_size(db);
     }
     keyspace_leave(taken);
-    f->allocator = mem_stats(); /* first: it corrects what follows */
+    f->allocator = s->allocator;
     if (figures_source) {
         figures_source(f);
     }
@@ -34,10 +80,22 @@ void memory_figures_collect(struct memory_figures *f)
     if (f->peak < f->used) {
         f->peak = f->used;
     }
-    f->rss = mem_rss_bytes();
+    f->rss = s->rss;
     f->overhead = f->startup + f->clients + f->backlog + f->replicas + f->aof + f->scripts +
                   f->functions + f->tables;
     f->dataset = f->used > f->overhead ? f->used - f->overhead : 0;
+}
+
+void memory_figures_collect(struct memory_figures *f)
+{
+    struct sample s = take_sample(clock_mono_us());
+    collect(f, &s);
+}
+
+void memory_figures_collect_lately(struct memory_figures *f)
+{
+    struct sample s = recent_sample();
+    collect(f, &s);
 }
 
 double memory_ratio(size_t part, size_t whole)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "keyspace/lock.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,12 @@ void memory_figures_note_startup(void);
 void memory_figures_set_source(void (*tell)(struct memory_figures *f));
 /* Fills `f`. Visits the keyspace (lock.h) for the sizes of the tables. */
 void memory_figures_collect(struct memory_figures *f);
+/* The same, but that what the allocator and the system tell at some cost (allocator, rss) may be as
+ * old as MEMORY_SAMPLE_MS. */
+void memory_figures_collect_lately(struct memory_figures *f);
+#define MEMORY_SAMPLE_MS 100
+/* Of the machine, in bytes, as old as that; false where the system does not tell. */
+bool memory_figures_of_machine(uint64_t *total, uint64_t *available);
 
 /* part / whole, 0 for an empty whole. */
 double memory_ratio(size_t part, size_t whole);

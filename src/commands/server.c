@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "base/stats.h"
 #include "engine/call.h"
+#include "engine/execute.h"
 #include "engine/info.h"
 #include "engine/block.h"
 #include "engine/busy.h"
@@ -38,6 +39,12 @@ static bool server_flush_mode(struct call *c, bool *lazily)
         *lazily = true;
     } else if (c->argc == 2 && call_arg_is(c, 1, "sync")) {
         *lazily = false;
+    } else if (c->argc == 2 && call_arg_is(c, 1, "cache")) {
+        reply_errorf(c->reply,
+                     "ERR '%s CACHE' needs a storage provider (FLASH), which does not exist in "
+                     "this version",
+                     c->cmd->full_name);
+        return false;
     } else {
         reply_syntax_error(c->reply);
         return false;
@@ -108,6 +115,7 @@ WRITE_COMMAND(server_swapdb)
 PLAIN_COMMAND(server_info)
 {
     struct buf out = {0};
+    call_settle_accounts();
     info_write(&out, c->argv + 1, c->argc - 1);
     reply_verbatim(c->reply, "txt", buf_slice(&out));
     buf_deinit(&out);

@@ -1,6 +1,7 @@
 /* SLOWLOG: a door to the engine's slow log. */
 #include "commands/commands.h"
 #include "engine/call.h"
+#include "engine/execute.h"
 #include "engine/slowlog.h"
 
 /* Entries that GET replies when the caller does not say how many. */
@@ -24,16 +25,19 @@ PLAIN_COMMAND(slowlog_command_get)
         reply_error(c->reply, error);
         return;
     }
+    call_settle_accounts();
     slowlog_reply(c->reply, count);
 }
 
 PLAIN_COMMAND(slowlog_command_len)
 {
+    call_settle_accounts();
     reply_i64(c->reply, (int64_t)slowlog_len());
 }
 
 PLAIN_COMMAND(slowlog_command_reset)
 {
+    call_settle_accounts();
     slowlog_reset();
     reply_ok(c->reply);
 }

@@ -1,13 +1,16 @@
 /* LCS: the longest common subsequence of two strings.
  *
- * The classic dynamic programme, with less memory: its lengths are kept for one line only, and for
- * the way back one bit a cell is enough, which of the two neighbours is longer. The line runs along
- * the shorter string. Work is the product of both lengths, so it is done in slices over references
- * to the strings, and nobody waits for all of it.
+ * The classic dynamic programme, 64 cells at a time: neighbouring lengths differ by at most one, so
+ * a row of cells, which runs along the shorter string, is kept as the bits where the length does
+ * not grow, and the next row follows by an addition (Hyyro: V' = (V + (V & M)) | (V & ~M), where M
+ * marks the bytes that match). The carry into a cell says whether the length grew from the row
+ * before. For the way back one bit a cell is enough, which of the two neighbours is longer. Work is
+ * the product of both lengths, so it is done in slices over references to the strings, and nobody
+ * waits for all of it.
  *
- * Invariant: cell (i, j) stands for the first i bytes of A and the first j bytes of B; `ahead` of
- * it is set when LCS(i - 1, j) > LCS(i, j - 1), so that the way back goes up in A. State: owned by
- * the call. */
+ * Invariant: cell (i, j) stands for the first i bytes of A and the first j bytes of B; where these
+ * bytes differ, `ahead` of it is set when LCS(i - 1, j) > LCS(i, j - 1), so that the way back goes
+ * up in A; where they match it is not asked. State: owned by the call. */
 #include "commands/commands.h"
 
 #include "base/buf.h"
@@ -16,9 +19,11 @@
 #include "resp/limits.h"
 #include "value/string.h"
 
-/* Cells or steps back in one hold: some 100-200 microseconds. */
-#define LCS_STEP_CELLS (64 * 1024)
-/* What a cell counts for in the limit, as users of Redis know it (we need a thirty-second of it).
+/* Words of cells, or steps back, in one hold: some 100-200 microseconds. */
+#define LCS_STEP_WORDS (64 * 1024)
+#define WORD_CELLS 64
+/* What a cell counts for in the limit, as users of Redis know it: never less than we need, since
+ * the words of a row with at least one byte are smaller than a count for each of its cells and one.
  */
 #define LCS_CELL_BYTES sizeof(uint32_t)
 
@@ -41,15 +46,17 @@ struct lcs {
     enum lcs_phase phase;
     bool inner_is_a; /* the line runs along A */
     struct slice outer, inner;
-    size_t x, y;    /* next cell to fill: position in outer and inner */
-    uint32_t *line; /* lengths of the line before (from y on) and of this one (before y) */
-    uint32_t diagonal, before; /* neighbours of the next cell */
-    uint8_t *ahead;            /* bits, x * inner.len + y; NULL when only the length is asked */
-    size_t i, j;               /* way back */
-    size_t total, left;        /* length; bytes of it not met yet */
-    char *text;                /* the subsequence */
-    struct lcs_match run;      /* the match being met; len 0: none */
-    struct buf matches;        /* of struct lcs_match */
+    size_t words;   /* of a row */
+    size_t x, w;    /* next word to fill: position in outer, word of the row */
+    uint64_t carry; /* into the next word */
+    uint64_t *row;  /* of the row before (from w on) and of this one: cells no longer than left */
+    uint64_t *matches_of; /* for each value of a byte, a row: where inner has it */
+    uint64_t *ahead;      /* rows, one a byte of outer; NULL when only the length is asked */
+    size_t i, j;          /* way back */
+    size_t total, left;   /* length; bytes of it not met yet */
+    char *text;           /* the subsequence */
+    struct lcs_match run; /* the match being met; len 0: none */
+    struct buf matches;   /* of struct lcs_match */
 };
 
 static void lcs_destroy(void *state)
@@ -57,54 +64,61 @@ static void lcs_destroy(void *state)
     struct lcs *l = state;
     blob_release(&l->a_blob);
     blob_release(&l->b_blob);
-    mem_free(l->line);
+    mem_free(l->row);
+    mem_free(l->matches_of);
     mem_free(l->ahead);
     mem_free(l->text);
     buf_deinit(&l->matches);
     mem_free(l);
 }
 
-/* Fills the cells from the next one up to `end` of the line. Works on copies of the state, since
- * the compiler cannot know that the lengths it stores are not part of it. */
-static void lcs_fill_cells(struct lcs *l, size_t end)
+/* Fills the words from the next one up to `end` of the row. */
+static void lcs_fill_words(struct lcs *l, size_t end)
 {
-    const char *inner = l->inner.ptr;
-    const char byte = l->outer.ptr[l->x];
-    uint32_t *line = l->line;
-    uint8_t *ahead = l->ahead;
-    const bool inner_is_a = l->inner_is_a;
-    uint32_t diagonal = l->diagonal, before = l->before;
-    size_t bit = l->x * l->inner.len + l->y;
-    for (size_t y = l->y; y < end; y++, bit++) {
-        uint32_t above = line[y];
-        uint32_t longer = above > before ? above : before;
+    const uint64_t *matching = l->matches_of + (uint8_t)l->outer.ptr[l->x] * l->words;
+    uint64_t *ahead = l->ahead ? l->ahead + l->x * l->words : NULL;
+    uint64_t carry = l->carry;
+    for (size_t w = l->w; w < end; w++) {
+        uint64_t row = l->row[w], met = row & matching[w], sum;
+        bool over = __builtin_add_overflow(row, met, &sum);
+        over |= __builtin_add_overflow(sum, carry, &sum);
+        uint64_t grown = row & (matching[w] | (sum ^ row ^ met)); /* from the row before */
+        carry = over;
+        row = sum | (row & ~matching[w]);
+        l->row[w] = row;
         if (ahead) {
-            bool up = inner_is_a ? before > above : above > before;
-            uint8_t others = bit % 8 ? ahead[bit / 8] : 0;
-            ahead[bit / 8] = (uint8_t)(others | up << (bit % 8));
+            ahead[w] = l->inner_is_a ? grown : ~row;
         }
-        before = byte == inner[y] ? diagonal + 1 : longer;
-        diagonal = above;
-        line[y] = before;
     }
-    l->y = end;
-    l->diagonal = diagonal;
-    l->before = before;
+    l->w = end;
+    l->carry = carry;
 }
 
-static void lcs_fill(struct lcs *l, size_t cells)
+/* The length: how often it grows along the last row. */
+static size_t lcs_length(const struct lcs *l)
 {
-    while (cells > 0 && l->x < l->outer.len) {
-        size_t end = l->inner.len - l->y < cells ? l->inner.len : l->y + cells;
-        cells -= end - l->y;
-        lcs_fill_cells(l, end);
-        if (l->y == l->inner.len) {
-            l->y = l->diagonal = l->before = 0;
+    size_t length = 0;
+    for (size_t w = 0; w < l->words; w++) {
+        size_t cells = l->inner.len - w * WORD_CELLS;
+        uint64_t grown = ~l->row[w] & (cells < WORD_CELLS ? (1ULL << cells) - 1 : UINT64_MAX);
+        length += (size_t)__builtin_popcountll(grown);
+    }
+    return length;
+}
+
+static void lcs_fill(struct lcs *l, size_t words)
+{
+    while (words > 0 && l->x < l->outer.len && l->words > 0) {
+        size_t end = l->words - l->w < words ? l->words : l->w + words;
+        words -= end - l->w;
+        lcs_fill_words(l, end);
+        if (l->w == l->words) {
+            l->w = l->carry = 0;
             l->x++;
         }
     }
-    if (l->x == l->outer.len) {
-        l->total = l->left = l->inner.len ? l->line[l->inner.len - 1] : 0;
+    if (l->x == l->outer.len || l->words == 0) {
+        l->total = l->left = lcs_length(l);
         l->phase = l->options.len ? LCS_DONE : LCS_TRACE;
         l->i = l->a.len;
         l->j = l->b.len;
@@ -144,8 +158,7 @@ static void lcs_trace(struct lcs *l, size_t steps)
         lcs_close_run(l);
         size_t x = l->inner_is_a ? l->j - 1 : l->i - 1;
         size_t y = l->inner_is_a ? l->i - 1 : l->j - 1;
-        size_t bit = x * l->inner.len + y;
-        if (l->ahead[bit / 8] >> (bit % 8) & 1) {
+        if (l->ahead[x * l->words + y / WORD_CELLS] >> (y % WORD_CELLS) & 1) {
             l->i--;
         } else {
             l->j--;
@@ -188,9 +201,9 @@ static bool lcs_step(struct call *c, void *state)
 {
     struct lcs *l = state;
     if (l->phase == LCS_FILL) {
-        lcs_fill(l, LCS_STEP_CELLS);
+        lcs_fill(l, LCS_STEP_WORDS);
     } else if (l->phase == LCS_TRACE) {
-        lcs_trace(l, LCS_STEP_CELLS);
+        lcs_trace(l, LCS_STEP_WORDS);
     }
     if (l->phase != LCS_DONE) {
         return false;
@@ -262,6 +275,18 @@ static struct blob *lcs_hold(const struct entry *e)
     return blob ? blob_acquire(blob) : blob_create_copy(string_view(e, scratch));
 }
 
+/* The row before the first, in which no length grows, and what follows from inner alone. */
+static void lcs_start_rows(struct lcs *l)
+{
+    l->row = mem_alloc(l->words * sizeof(*l->row) + 1);
+    memset(l->row, 0xff, l->words * sizeof(*l->row));
+    l->matches_of = mem_calloc((UINT8_MAX + 1) * l->words + 1, sizeof(*l->matches_of));
+    for (size_t y = 0; y < l->inner.len; y++) {
+        size_t at = (uint8_t)l->inner.ptr[y] * l->words + y / WORD_CELLS;
+        l->matches_of[at] |= 1ULL << (y % WORD_CELLS);
+    }
+}
+
 static struct lcs *lcs_create(const struct lcs_options *options, const struct entry *a,
                               const struct entry *b)
 {
@@ -274,9 +299,10 @@ static struct lcs *lcs_create(const struct lcs_options *options, const struct en
     l->inner_is_a = l->a.len < l->b.len;
     l->inner = l->inner_is_a ? l->a : l->b;
     l->outer = l->inner_is_a ? l->b : l->a;
-    l->line = mem_calloc(l->inner.len + 1, sizeof(*l->line));
+    l->words = (l->inner.len + WORD_CELLS - 1) / WORD_CELLS;
+    lcs_start_rows(l);
     if (!options->len) {
-        l->ahead = mem_try_alloc(l->outer.len * l->inner.len / 8 + 1);
+        l->ahead = mem_try_alloc(l->outer.len * l->words * sizeof(*l->ahead) + 1);
     }
     return l;
 }

@@ -118,6 +118,14 @@ static inline unsigned first_set(uint8_t byte)
     return byte ? (unsigned)__builtin_clz(byte) - 24 : 8;
 }
 
+static inline bool four_words_are(const uint8_t *at, uint64_t word)
+{
+    uint64_t differ = (load_word(at) ^ word) | (load_word(at + WORD_BYTES) ^ word) |
+                      (load_word(at + 2 * WORD_BYTES) ^ word) |
+                      (load_word(at + 3 * WORD_BYTES) ^ word);
+    return differ == 0;
+}
+
 int64_t bits_find(const uint8_t *bytes, uint64_t first, uint64_t last, bool value)
 {
     assert(first <= last);
@@ -128,6 +136,9 @@ int64_t bits_find(const uint8_t *bytes, uint64_t first, uint64_t last, bool valu
     uint8_t byte = (uint8_t)((bytes[at] ^ flip) & mask_from(first % 8));
     while (byte == 0 && at < to) {
         at++;
+        while (to - at > 4 * WORD_BYTES && four_words_are(bytes + at, flip_word)) {
+            at += 4 * WORD_BYTES;
+        }
         while (to - at > WORD_BYTES && load_word(bytes + at) == flip_word) {
             at += WORD_BYTES;
         }

@@ -66,10 +66,26 @@ static void users_free(struct users *u)
 
 /* ---- reading ---- */
 
+/* Whether a line of an aclfile is of the user whose name is empty: between the two blanks is
+ * nothing. More blanks than one are let pass elsewhere, so what follows is to be as it is written.
+ */
+static bool is_nameless(struct slice line)
+{
+    static const char *const begins[] = {"user  on ", "user  off "};
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+        size_t len = strlen(begins[i]);
+        if (line.len > len && memcmp(line.ptr, begins[i], len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A line as words, parted by blanks; freed by the caller. */
 static struct slice *split(struct slice line, int *count)
 {
     struct slice *words = NULL;
+    bool nameless = is_nameless(line);
     int capacity = 0;
     *count = 0;
     for (size_t at = 0; at < line.len && *count < LINE_MAX_WORDS;) {
@@ -83,6 +99,9 @@ static struct slice *split(struct slice line, int *count)
                 words = mem_realloc(words, (size_t)capacity * sizeof(*words));
             }
             words[(*count)++] = slice_of(line.ptr + at, end - at);
+            if (nameless && *count == 1) {
+                words[(*count)++] = slice_of(line.ptr + end + 1, 0);
+            }
         }
         at = end + 1;
     }

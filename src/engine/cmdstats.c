@@ -136,7 +136,7 @@ void cmdstats_failed(const struct command *cmd)
 struct cmdstats cmdstats_sum(const struct command *cmd)
 {
     struct cmdstats sum = {0};
-    for (unsigned slot = 0; slot < THREAD_MAX; slot++) {
+    for (unsigned slot = 0, used = thread_slots_used(); slot < used; slot++) {
         struct command_line *lines =
             atomic_load_explicit(&commands.lines[slot], memory_order_acquire);
         if (lines == NULL || cmd->id >= commands.command_count) {
@@ -154,7 +154,7 @@ struct cmdstats cmdstats_sum(const struct command *cmd)
 bool cmdstats_histogram(const struct command *cmd, struct histogram *sum)
 {
     histogram_clear(sum);
-    for (unsigned slot = 0; slot < THREAD_MAX; slot++) {
+    for (unsigned slot = 0, used = thread_slots_used(); slot < used; slot++) {
         struct command_line *lines =
             atomic_load_explicit(&commands.lines[slot], memory_order_acquire);
         if (lines == NULL || cmd->id >= commands.command_count) {

@@ -21,7 +21,8 @@ void cmdstats_rejected(const struct command *cmd);
 void cmdstats_failed(const struct command *cmd);
 /* Sum over threads. */
 struct cmdstats cmdstats_sum(const struct command *cmd);
-/* Sum of the histograms; false when the command has no samples. */
+/* Sum of the histograms in `sum`, which is a histogram already; false when the command has no
+ * samples. */
 bool cmdstats_histogram(const struct command *cmd, struct histogram *sum);
 /* Counts an error reply by its code (the first word of `text`). */
 void errorstats_record(struct slice text);

@@ -48,9 +48,10 @@ const char *const command_flag_names[] = {
 };
 
 const char *const command_category_names[] = {
-    "keyspace", "read",        "write",      "set",         "sortedset", "list",  "hash", "string",
-    "bitmap",   "hyperloglog", "geo",        "stream",      "pubsub",    "admin", "fast", "slow",
-    "blocking", "dangerous",   "connection", "transaction", "scripting", NULL,
+    "keyspace",   "read",        "write",     "set",         "sortedset", "list",
+    "hash",       "string",      "bitmap",    "hyperloglog", "geo",       "stream",
+    "pubsub",     "admin",       "fast",      "slow",        "blocking",  "dangerous",
+    "connection", "transaction", "scripting", "replication", NULL,
 };
 
 struct name_slot {

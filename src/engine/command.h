@@ -88,6 +88,7 @@ enum command_category {
     CATEGORY_CONNECTION = 1 << 18,
     CATEGORY_TRANSACTION = 1 << 19,
     CATEGORY_SCRIPTING = 1 << 20,
+    CATEGORY_REPLICATION = 1 << 21, /* of KeyDB: what a replica sends until it is fed */
 };
 
 /* What a command does when its client is in a transaction (rows with CMD_TRANSACTION). */
@@ -130,6 +131,9 @@ struct command_row {
      * data (scripts do): the flags of this call. With the keyspace lock in exclusive mode. NULL:
      * those of the command are all that is known. */
     uint32_t (*flags_of)(const struct call *c);
+    /* For a command with CMD_BARRIER whose calls tell by their arguments and session whether they
+     * are barriers (HELLO). NULL: all are. */
+    bool (*is_barrier)(const struct call *c);
     /* Asked to learn whether the server is well: refused, as a write is, while its disk fails. */
     bool is_probe;
 };

@@ -7,7 +7,7 @@
 /* One wait for the disk. */
 #define YIELD_NS (2 * 1000 * 1000)
 
-struct commit_state commit;
+struct commit_state commit = {.doomed = UINT64_MAX};
 
 const struct slice commit_event = {"\0log:on-disk", 12};
 
@@ -58,8 +58,22 @@ void commit_advance(uint64_t position)
 {
     assert(position >= commit_synced());
     atomic_store_explicit(&commit.synced, position, memory_order_release);
+    commit_tell();
+}
+
+void commit_tell(void)
+{
     if (told) {
         told();
+    }
+}
+
+void commit_set_doomed(uint64_t position)
+{
+    bool fails = position != UINT64_MAX;
+    atomic_store(&commit.doomed, position);
+    if (fails != (commit_faults() & 1)) {
+        atomic_fetch_add(&commit.faults, 1);
     }
 }
 

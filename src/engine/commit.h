@@ -9,9 +9,14 @@
  * While commit_gated (appendfsync always), a reply to a write leaves when commit_synced has reached
  * the position that commit_appended had after the write. Whoever waits for that has himself told by
  * the listener. Otherwise it leaves when commit_written has: who replies sees to it by
- * commit_write. State: positions are atomic, changed by the holder of the keyspace lock in
- * exclusive mode (appended) and by the log (written, synced, on_disk); the kind of log changes
- * while the world stands or the data set is loaded; listener and writer are set at boot. */
+ * commit_write.
+ *
+ * While the log fails (a full disk, a sync that failed) what stands behind commit_doomed becomes
+ * safe later or never: who waits for it is told that, and not that it is done. What is sent
+ * meanwhile is refused (GATE_AOF_FAILED). State: positions are atomic, changed by the holder of the
+ * keyspace lock in exclusive mode (appended) and by the log (written, synced, on_disk, doomed); the
+ * kind of log changes while the world stands or the data set is loaded; listener and writer are set
+ * at boot. */
 #ifndef ENGINE_COMMIT_H
 #define ENGINE_COMMIT_H
 
@@ -41,6 +46,8 @@ struct commit_state {
     ALIGNED(CACHE_LINE_BYTES) _Atomic bool gated; /* this line changes rarely */
     _Atomic int log;                              /* enum commit_log */
     _Atomic uint32_t log_changes;                 /* how often it has changed */
+    _Atomic uint64_t doomed;                      /* UINT64_MAX: nothing is */
+    _Atomic uint32_t faults;                      /* odd while the log fails */
     _Atomic bool crowded; /* more waits to be written than memory is good for */
 };
 extern struct commit_state commit;
@@ -59,6 +66,17 @@ static inline uint64_t commit_appended(void)
 static inline uint64_t commit_synced(void)
 {
     return atomic_load_explicit(&commit.synced, memory_order_acquire);
+}
+/* Replies to writes behind this position need not be waited for; UINT64_MAX while the log works. */
+static inline uint64_t commit_doomed(void)
+{
+    return atomic_load(&commit.doomed);
+}
+/* How often the log has begun or ceased to fail: odd while it does. As long as it is odd and the
+ * same, no client's write was let in: the gate is shut before it becomes odd, and opened after. */
+static inline uint32_t commit_faults(void)
+{
+    return atomic_load_explicit(&commit.faults, memory_order_acquire);
 }
 /* True when what is before this position is on the disk for good. */
 bool commit_is_on_disk(uint64_t position);
@@ -89,8 +107,8 @@ static inline bool commit_is_crowded(void)
     return unlikely(atomic_load_explicit(&commit.crowded, memory_order_relaxed));
 }
 
-/* Called by the log's thread whenever commit_synced has grown; holds no lock, must not wait. Boot.
- */
+/* Called by the log whenever commit_synced has grown, or commit_doomed has become less; holds no
+ * lock that ranks after the listener's own, must not wait. Boot. */
 void commit_set_listener(void (*listener)(void));
 /* Called when commit_event is due, on any thread; holds no lock that ranks after the listener's
  * own, must not wait. Boot. */
@@ -99,6 +117,11 @@ void commit_set_watcher(void (*watcher)(void));
 void commit_set_writer(void (*writer)(uint64_t position));
 /* For the log: raises commit_synced to `position`, and tells. */
 void commit_advance(uint64_t position);
+/* For the log: it fails from now on, and what stands behind the position is doomed; or
+ * (UINT64_MAX) it works. One caller at a time, who has shut the gate before and opens it after;
+ * then commit_tell. */
+void commit_set_doomed(uint64_t position);
+void commit_tell(void);
 /* For the log: raises what is on the disk to `position`, or says what kind of log there is; and
  * tells.
  */

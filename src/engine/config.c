@@ -19,9 +19,19 @@
 /* Bytes of a faulty line that a report shows. */
 #define REPORT_LINE_MAX_BYTES 512
 
+/* Chains of names: some hundred. */
+#define NAME_CHAINS 512
+
+/* A name or an alias. */
+struct config_name {
+    struct config_name *next; /* of its chain */
+    struct config_entry *entry;
+};
+
 static struct {
     struct config_entry **entries; /* each allocated by itself: pointers stay */
     unsigned count;
+    struct config_name *chains[NAME_CHAINS];
     char *file_path;           /* absolute; NULL without a file */
     enum config_source source; /* of what is being read */
     int include_depth;
@@ -40,14 +50,32 @@ struct config_entry *config_entry_at(unsigned index)
     return config.entries[index];
 }
 
+/* Where a name is, in any case (FNV-1a). */
+static struct config_name **chain_of(struct slice name)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < name.len; i++) {
+        hash = (hash ^ ((unsigned char)name.ptr[i] | 0x20)) * 16777619u;
+    }
+    return &config.chains[hash % NAME_CHAINS];
+}
+
 struct config_entry *config_entry_find(struct slice name)
 {
-    for (unsigned i = 0; i < config.count; i++) {
-        if (option_named(config.entries[i]->option, name)) {
-            return config.entries[i];
+    for (const struct config_name *n = *chain_of(name); n; n = n->next) {
+        if (option_named(n->entry->option, name)) {
+            return n->entry;
         }
     }
     return NULL;
+}
+
+static void enter_name(struct config_entry *e, const char *name)
+{
+    struct config_name **chain = chain_of(slice_cstr(name));
+    struct config_name *n = mem_alloc(sizeof(*n));
+    *n = (struct config_name){*chain, e};
+    *chain = n;
 }
 
 bool config_reads_include(void)
@@ -80,6 +108,10 @@ void config_register(const struct option *options)
         option_format(o, &e->initial_value);
         config.entries = mem_realloc(config.entries, (config.count + 1) * sizeof(*config.entries));
         config.entries[config.count++] = e;
+        enter_name(e, o->name);
+        if (o->alias != NULL) {
+            enter_name(e, o->alias);
+        }
     }
 }
 
@@ -91,6 +123,13 @@ void config_teardown(void)
         buf_deinit(&e->loaded_words);
         buf_deinit(&e->loaded_value);
         mem_free(e);
+    }
+    for (unsigned i = 0; i < NAME_CHAINS; i++) {
+        while (config.chains[i] != NULL) {
+            struct config_name *n = config.chains[i];
+            config.chains[i] = n->next;
+            mem_free(n);
+        }
     }
     mem_free(config.entries);
     mem_free(config.file_path);

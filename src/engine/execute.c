@@ -30,7 +30,20 @@ _Thread_local const struct call *call_running;
 static struct {
     call_observer observer;
     _Atomic bool observed;
+    void (*settle)(void);
 } hooks;
+
+void call_set_settle(void (*settle)(void))
+{
+    hooks.settle = settle;
+}
+
+void call_settle_accounts(void)
+{
+    if (hooks.settle) {
+        hooks.settle();
+    }
+}
 
 void call_set_observer(call_observer observer)
 {

@@ -42,6 +42,13 @@ void call_abandon(struct continuation *continuation);
  * (parked.h). */
 void call_account(struct call *calls, int count, uint64_t ticks, int64_t wall_us);
 
+/* What has run before the call that runs now is accounted by its batch, and what it does not see in
+ * the statistics yet would be missed: calls that show figures (INFO, SLOWLOG, LATENCY) have it
+ * accounted at once. No lock, or any mode of the keyspace lock. */
+void call_settle_accounts(void);
+/* Boot: who can do that. */
+void call_set_settle(void (*settle)(void));
+
 /* Called for every call, just after its handler has run, while some client monitors (net/ sets it
  * at boot). */
 typedef void (*call_observer)(const struct call *c, int64_t wall_us);

@@ -1,15 +1,30 @@
 /* See fork_child.h. */
 #include "engine/fork_child.h"
 
+#include "base/clock.h"
 #include "base/lock.h"
+#include "base/spike.h"
+#include "base/stats.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 static void (*begin_child)(enum child_kind kind);
 static bool is_child;
+static _Atomic uint64_t latest_us;
+
+uint64_t fork_child_latest_us(void)
+{
+    return atomic_load_explicit(&latest_us, memory_order_relaxed);
+}
+
+void fork_child_reset_stats(void)
+{
+    atomic_store_explicit(&latest_us, 0, memory_order_relaxed);
+}
 
 bool fork_child_is_here(void)
 {
@@ -49,9 +64,18 @@ static void become_child(enum child_kind kind, int parent, int keep)
 int fork_child(enum child_kind kind, int keep)
 {
     int parent = (int)getpid();
+    uint64_t begin = spike_begin(), begin_us = clock_mono_us();
     int pid = (int)fork();
     if (pid == 0) {
         become_child(kind, parent, keep);
+        return 0;
     }
+    int error = errno;
+    if (pid > 0) {
+        atomic_store_explicit(&latest_us, clock_mono_us() - begin_us, memory_order_relaxed);
+        stats_add(STAT_FORKS, 1);
+    }
+    spike_end("fork", begin);
+    errno = error;
     return pid;
 }

@@ -18,11 +18,15 @@
 #include <stdbool.h>
 
 /* What the child is for. */
-enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER };
+enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER, CHILD_KINDS };
 
 /* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
  * below 3 stay open in the child (-1: none to keep). */
 int fork_child(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
+/* Microseconds that the last fork took the server, as INFO shows it; 0 before the first one and
+ * since the statistics were reset. Any thread. */
+uint64_t fork_child_latest_us(void);
+void fork_child_reset_stats(void);
 /* True in such a child. */
 bool fork_child_is_here(void);
 /* Boot: `begin` is called in each child before anything else happens there. It may do what a child

@@ -51,8 +51,15 @@ void gate_set_aof(int error)
         snprintf(text, AOF_REFUSAL_BYTES, "MISCONF Errors writing to the AOF file: %s",
                  strerror(error));
     }
-    atomic_store_explicit(&aof_error, error, memory_order_release);
+    if (error) { /* else who has just found the gate shut still asks why */
+        atomic_store_explicit(&aof_error, error, memory_order_release);
+    }
     gate_set(GATE_AOF_FAILED, error != 0);
+}
+
+const char *gate_aof_refusal(void)
+{
+    return aof_refusals[atomic_load_explicit(&aof_error, memory_order_acquire)];
 }
 
 const char *gate_busy_refusal(void)
@@ -74,7 +81,7 @@ const char *gate_write_refusal(const struct session *s)
         return NULL;
     }
     if (shut & GATE_AOF_FAILED) {
-        return aof_refusals[atomic_load_explicit(&aof_error, memory_order_acquire)];
+        return gate_aof_refusal();
     }
     if (shut & GATE_SAVE_FAILED) {
         return save_refusal;
@@ -109,7 +116,7 @@ static const char *refusal_of(const struct call *c, uint32_t flags, uint32_t shu
         return save_refusal;
     }
     if (shut & GATE_AOF_FAILED && hears_of_disk) {
-        return aof_refusals[atomic_load_explicit(&aof_error, memory_order_acquire)];
+        return gate_aof_refusal();
     }
     if (shut & GATE_FEW_REPLICAS && flags & CMD_WRITE) {
         return replicas_refusal;

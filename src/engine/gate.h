@@ -30,6 +30,8 @@ extern _Atomic uint32_t gate_word;
 void gate_set(enum gate gate, bool shut);
 /* Shuts GATE_AOF_FAILED because of an errno, or opens it (0). The AOF's thread. */
 void gate_set_aof(int error);
+/* What GATE_AOF_FAILED says, or said last: an error text that lives forever. */
+const char *gate_aof_refusal(void);
 /* Why the prepared call must not run now, an error text that lives forever; NULL when it may. An
  * EXEC is asked about what it would run. */
 const char *gate_refusal(const struct call *c);

@@ -1,6 +1,7 @@
 /* INFO: writers grouped by section, and the words that choose sections. */
 #include "engine/info.h"
 
+#include "base/field.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -67,7 +68,8 @@ void info_write(struct buf *out, const struct slice *words, int count)
         if (!section_chosen(s, words, count)) {
             continue;
         }
-        buf_printf(out, "%s# %s\r\n", first ? "" : "\r\n", s->title);
+        field_part_text(out, first ? "# " : "\r\n# ", s->title);
+        buf_append_cstr(out, "\r\n");
         first = false;
         for (unsigned k = 0; k < s->writer_count; k++) {
             s->writers[k](out);

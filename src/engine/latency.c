@@ -1,8 +1,10 @@
 /* The latency monitor: a fixed table of events, each with a ring of its last spikes. */
 #include "engine/latency.h"
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/num.h"
+#include "base/spike.h"
 #include "engine/slowlog.h"
 
 #include <assert.h>
@@ -96,6 +98,25 @@ void latency_note(const char *event, uint64_t duration_ms, int64_t wall_s)
         e->count += e->count < SAMPLES_MAX;
     }
     lock_release(&latency_lock);
+}
+
+static void on_spike(const char *event, uint64_t duration_ms)
+{
+    latency_note(event, duration_ms, clock_wall_ms() / 1000);
+}
+
+static bool apply_threshold(const struct option *option, const char **error)
+{
+    (void)option;
+    (void)error;
+    spike_watch((uint64_t)latency.threshold_ms);
+    return true;
+}
+
+void latency_setup(void)
+{
+    spike_set_listener(on_spike);
+    spike_watch((uint64_t)latency.threshold_ms);
 }
 
 int64_t latency_reset(const struct slice *names, int count)
@@ -274,23 +295,36 @@ enum advice {
     ADVICE_SLOWLOG = 1 << 0,
     ADVICE_SLOW_COMMANDS = 1 << 1,
     ADVICE_LARGE_KEYS = 1 << 2,
-    ADVICE_EXPIRY = 1 << 3,
-    ADVICE_EVICTION = 1 << 4,
-    ADVICE_FORK = 1 << 5,
-    ADVICE_DISK = 1 << 6,
+    ADVICE_LAZY = 1 << 3,
+    ADVICE_EXPIRY = 1 << 4,
+    ADVICE_EVICTION = 1 << 5,
+    ADVICE_FORK = 1 << 6,
+    ADVICE_DISK = 1 << 7,
+    ADVICE_BESIDE_SYNC = 1 << 8,
+    ADVICE_BESIDE_CHILD = 1 << 9,
+    ADVICE_ALWAYS = 1 << 10,
+    ADVICE_FILE_SYSTEM = 1 << 11,
 };
 
 static const struct {
-    const char *prefix; /* of the event's name */
+    const char *event;
     unsigned advice;
 } diagnoses[] = {
     {"command", ADVICE_SLOWLOG | ADVICE_SLOW_COMMANDS | ADVICE_LARGE_KEYS},
     {"fast-command", ADVICE_SLOWLOG | ADVICE_SLOW_COMMANDS | ADVICE_LARGE_KEYS},
-    {"expire-", ADVICE_EXPIRY | ADVICE_LARGE_KEYS},
-    {"eviction-", ADVICE_EVICTION | ADVICE_LARGE_KEYS},
     {"fork", ADVICE_FORK},
-    {"aof-", ADVICE_DISK},
-    {"rdb-", ADVICE_DISK},
+    {"expire-cycle", ADVICE_EXPIRY | ADVICE_LARGE_KEYS},
+    {"expire-del", ADVICE_LARGE_KEYS | ADVICE_LAZY},
+    {"eviction-cycle", ADVICE_EVICTION | ADVICE_LARGE_KEYS},
+    {"eviction-del", ADVICE_LARGE_KEYS | ADVICE_LAZY},
+    {"aof-write", ADVICE_DISK},
+    {"aof-write-pending-fsync", ADVICE_BESIDE_SYNC | ADVICE_DISK},
+    {"aof-write-active-child", ADVICE_BESIDE_CHILD | ADVICE_DISK},
+    {"aof-write-alone", ADVICE_DISK},
+    {"aof-fsync-always", ADVICE_ALWAYS | ADVICE_DISK},
+    {"aof-fstat", ADVICE_FILE_SYSTEM | ADVICE_DISK},
+    {"aof-rename", ADVICE_FILE_SYSTEM | ADVICE_DISK},
+    {"rdb-unlink-temp-file", ADVICE_FILE_SYSTEM},
 };
 
 static const char *const advice_texts[] = {
@@ -301,19 +335,29 @@ static const char *const advice_texts[] = {
     "whose work grows with "
     "the data by incremental ones (SCAN instead of KEYS, ranges instead of whole collections).",
     "Large keys are expensive to copy and to free. Split them, and delete them with UNLINK.",
+    "Keys that expire or are evicted can be freed in the background: set lazyfree-lazy-expire and "
+    "lazyfree-lazy-eviction to yes.",
     "Many keys expire at the same moment. Add some random time to their expiries.",
     "Memory is at its limit and writes wait for evictions. Raise maxmemory or write less.",
     "Forking takes long. It grows with memory in use; check that the system's huge pages are not "
     "'always'.",
     "The disk is slow to take what is written. Move other writers away from it, or relax "
     "appendfsync.",
+    "Writes to the AOF wait for a sync of the same file. A faster disk helps, or 'appendfsync no', "
+    "which leaves the time of syncs to the system.",
+    "Writes to the AOF are slow while a child saves or rewrites. Have that done when less is "
+    "written, or set no-appendfsync-on-rewrite to yes if you can afford to lose more.",
+    "With 'appendfsync always' each reply to a write waits for the disk. If a second of writes may "
+    "be lost, 'appendfsync everysec' does not wait.",
+    "The file system takes long for a file's name or length. Large files are slow to remove on "
+    "some: choose one that frees them in the background.",
 };
 
 static unsigned diagnose(const char *event)
 {
     unsigned advice = 0;
     for (size_t i = 0; i < sizeof(diagnoses) / sizeof(diagnoses[0]); i++) {
-        if (strncmp(event, diagnoses[i].prefix, strlen(diagnoses[i].prefix)) == 0) {
+        if (strcmp(event, diagnoses[i].event) == 0) {
             advice |= diagnoses[i].advice;
         }
     }
@@ -380,6 +424,7 @@ const struct option latency_options[] = {
      .target = &latency.threshold_ms,
      .initial = "0",
      .min = 0,
-     .max = INT64_MAX},
+     .max = INT64_MAX,
+     .apply = apply_threshold},
     {.name = NULL},
 };

@@ -1,4 +1,26 @@
 /* The latency monitor: for each named event the last 160 spikes over `latency-monitor-threshold`.
+ * Calls are noted here (command, fast-command: also calls that waited for keys, when they are run
+ * again), all other steps by base/spike.h:
+ *
+ *   fork                      the call of fork, also for replicas
+ *   expire-cycle              the cron's search for keys that are due
+ *   expire-del                freeing a large key that was due, after the hold
+ *   eviction-cycle            making up for memory that is too much
+ *   eviction-del              freeing a large key that was evicted, after the hold
+ *   aof-write                 handing records to the kernel, by whoever does; and the same as one
+ * of aof-write-pending-fsync     while the log's thread syncs, aof-write-active-child      while a
+ * child saves or rewrites, aof-write-alone             otherwise aof-fsync-always          a sync
+ * with appendfsync always aof-fstat                 looking how long a file of the log is
+ *   aof-rename                giving the new base its name
+ *   rdb-unlink-temp-file      removing what a child that has ended leaves
+ *
+ * Events of Redis that cannot happen here: aof-rewrite-diff-write (the log goes on in a new
+ * increment during a rewrite: nothing is written behind; nor does Redis since 7.0),
+ * eviction-lazyfree (evicting does not wait for the background thread: what is on its way counts as
+ * freed), active-defrag-cycle (no defragmentation), while-blocked-cron (the cron has a thread of
+ * its own, which a script that takes long or a load does not stop), module-acquire-GIL (no
+ * modules), command-unblocking (who is served is run again, which is a command).
+ *
  * State: behind a leaf lock. */
 #ifndef ENGINE_LATENCY_H
 #define ENGINE_LATENCY_H
@@ -10,6 +32,8 @@
 /* Notes a spike of `event` ("command", "fast-command", "expire-cycle" ...) if it reaches the
  * threshold. */
 void latency_note(const char *event, uint64_t duration_ms, int64_t wall_s);
+/* Boot, when the configuration is there: steps are noted from now on. */
+void latency_setup(void);
 /* True when the monitor is on and the duration reaches its threshold. */
 bool latency_wants(uint64_t duration_ms);
 /* LATENCY LATEST, HISTORY, RESET (names; none: all; returns how many), GRAPH, DOCTOR. */

@@ -1,9 +1,8 @@
 /* See memory_limit.h. */
 #include "engine/memory_limit.h"
 
-#include "base/clock.h"
+#include "base/spike.h"
 #include "engine/gate.h"
-#include "engine/latency.h"
 #include "engine/tracking.h"
 
 #define REFUSAL "OOM command not allowed when used memory > 'maxmemory'."
@@ -29,16 +28,13 @@ void memory_limit_setup(void)
 
 enum evict_result memory_limit_keep(int64_t wall_us)
 {
-    uint64_t begin = clock_ticks();
     if (gate_is_loading() || gate_busy_refusal()) {
         return EVICT_WITHIN; /* what is loaded is to be there as saved; a script holds the lock */
     }
     tracking_writer = 0;
+    uint64_t begin = spike_begin();
     enum evict_result result = evict_run(wall_us / 1000);
-    uint64_t ms = clock_ticks_to_ns(clock_ticks() - begin) / 1000000;
-    if (unlikely(latency_wants(ms))) {
-        latency_note("eviction-cycle", ms, wall_us / 1000000);
-    }
+    spike_end("eviction-cycle", begin);
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/acl.h"
 #include "engine/cmdstats.h"
+#include "engine/commit.h"
 #include "engine/execute.h"
 #include "keyspace/waiting.h"
 #include "resp/parser.h"
@@ -31,6 +32,7 @@ struct parked_call {
     struct session *session; /* the client's; borrowed while WAITING */
     int64_t deadline_ms;     /* monotonic; INT64_MAX: none */
     uint64_t ticks;          /* its runs took */
+    bool wrote;              /* the log has grown by it */
     void *state;             /* the handler's */
     void (*destroy_state)(void *state);
     parked_finish finish;
@@ -232,11 +234,12 @@ static void try_serve(struct waiter *w, int64_t now_ms)
         return;
     }
     struct call c = call_of(p);
-    uint64_t begin = clock_ticks();
+    uint64_t begin = clock_ticks(), log_before = commit_appended();
     c.reply = &builder;
     c.now_ms = now_ms;
     reply_begin(&builder, p->session->proto);
     run_allowed(p, &c);
+    p->wrote = p->cmd->flags & CMD_WRITE && commit_appended() != log_before;
     uint64_t ticks = clock_ticks() - begin;
     p->ticks += ticks;
     parked_served_ticks += ticks;
@@ -269,6 +272,12 @@ const struct reply *parked_reply(const struct parked_call *p)
 {
     assert(p->stage == PARKED_DONE);
     return &p->reply;
+}
+
+bool parked_has_written(const struct parked_call *p)
+{
+    assert(p->stage == PARKED_DONE);
+    return p->wrote;
 }
 
 void parked_add_ticks(struct parked_call *p, uint64_t ticks)

@@ -52,6 +52,8 @@ void parked_abandon(struct parked_call *p);
 int64_t parked_deadline_ms(const struct parked_call *p);
 /* The finished reply; DONE only. */
 const struct reply *parked_reply(const struct parked_call *p);
+/* Whether its reply tells of a write that is in the log. DONE only. */
+bool parked_has_written(const struct parked_call *p);
 /* Adds to the time that the command has taken (the owner measures the first run itself). */
 void parked_add_ticks(struct parked_call *p, uint64_t ticks);
 /* Command statistics, slow log and latency of the finished command: its runs, not its waiting. No

@@ -540,7 +540,8 @@ static void run_queue(struct call *exec, struct execution *x)
 {
     struct session *s = exec->session;
     int db_index = s->db_index, proto = s->proto;
-    uint64_t begin = clock_ticks(), timed = 0;
+    x->begin_ticks = clock_ticks();
+    x->timed_ticks = 0;
     s->execution = x;
     defer_waiters(exec, true);
     if (exec->held >= ACCESS_EXCLUSIVE) {
@@ -554,7 +555,7 @@ static void run_queue(struct call *exec, struct execution *x)
         struct call *n = &x->calls[x->ran];
         n->told = x->ran < x->told;
         x->ran++;
-        timed += run_timed(exec, n);
+        x->timed_ticks += run_timed(exec, n);
         if (unlikely(n->needs_exclusive)) {
             prepare_again(exec, x, db_index, proto);
             break;
@@ -563,7 +564,7 @@ static void run_queue(struct call *exec, struct execution *x)
     end_unit(exec);
     defer_waiters(exec, false);
     exec->reply->errors = errors; /* theirs, not EXEC's */
-    x->ticks = clock_ticks() - begin - timed;
+    x->ticks = clock_ticks() - x->begin_ticks - x->timed_ticks;
     s->execution = NULL;
 }
 
@@ -593,7 +594,21 @@ void transaction_run(struct call *c)
 
 void transaction_account(struct execution *x, int64_t wall_us)
 {
-    call_account(x->calls, x->ran, x->ticks, wall_us);
+    int count = x->ran - x->accounted;
+    if (count > 0) { /* one that was refused has no calls at all */
+        call_account(x->calls + x->accounted, count, x->ticks, wall_us);
+    }
+}
+
+void transaction_settle(struct execution *x, int64_t wall_us)
+{
+    int done = x->ran - 1 - x->accounted;
+    if (done > 0) {
+        uint64_t ticks = clock_ticks() - x->begin_ticks - x->timed_ticks;
+        call_account(x->calls + x->accounted, done, ticks, wall_us);
+        x->accounted += done;
+        x->begin_ticks += ticks;
+    }
 }
 
 int transaction_length(const struct session *s)

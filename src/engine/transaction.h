@@ -24,12 +24,14 @@ struct kept_request;
 struct execution {
     const struct command *cmd; /* whose it is */
     struct call *calls;        /* EXEC's */
-    int count, ran;
+    int count, ran, accounted;
     uint32_t flags; /* of all their commands together (enum command_flag) */
     enum call_access access;
     struct slice refusal; /* why nothing is run (EXECABORT); ptr NULL: it is */
-    uint64_t ticks;       /* that calls without duration_ticks took together */
-    int told;             /* so many have been shown to monitors and counted, in an earlier run */
+    uint64_t begin_ticks,
+        timed_ticks; /* when it began to run; what calls timed by themselves took */
+    uint64_t ticks;  /* that calls without duration_ticks took together, as far as not accounted */
+    int told;        /* so many have been shown to monitors and counted, in an earlier run */
     struct kept_request *kept;
 };
 
@@ -79,6 +81,9 @@ void transaction_unwatch(struct call *c);
 
 /* Accounts of an execution's calls: see call_account. */
 void transaction_account(struct execution *x, int64_t wall_us);
+/* The same, early, for those that an EXEC that runs has run so far, but for the last one, which
+ * runs. */
+void transaction_settle(struct execution *x, int64_t wall_us);
 /* Requests in the queue or in the EXEC that runs; -1 outside of transactions. The session's thread,
  * or world. */
 int transaction_length(const struct session *s);

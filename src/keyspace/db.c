@@ -7,6 +7,7 @@
 #include "keyspace/access.h"
 #include "keyspace/event.h"
 #include "keyspace/expire.h"
+#include "keyspace/local_expiry.h"
 #include "keyspace/reclaim.h"
 #include "keyspace/schedule.h"
 #include "keyspace/watching.h"
@@ -77,6 +78,7 @@ void db_teardown(void)
     for (int i = 0; i < dbs_count; i++) {
         table_deinit(&dbs[i].table, free_entry, NULL);
     }
+    local_expiry_free(dbs, dbs_count);
     mem_free(dbs);
     schedule_teardown();
     dbs = NULL;
@@ -302,6 +304,28 @@ static __attribute__((noinline)) struct entry *take_over(uintptr_t slot, struct 
     return fresh;
 }
 
+/* Expiries are given to a key: what a writer of a replica has to note. */
+static inline void note_expiries(const struct keyref *ref, uintptr_t what) REQUIRES(keyspace_lock);
+static inline void note_expiries(const struct keyref *ref, uintptr_t what)
+{
+    static_assert(LOCAL_EXPIRY_KEY == DB_TAG_EXPIRES && LOCAL_EXPIRY_MEMBERS == DB_TAG_MEMBERS,
+                  "tags that say what it has");
+    if (unlikely(what) && unlikely(expire_is_elsewhere())) {
+        local_expiry_note(ref->db, &ref->key, what);
+    }
+}
+
+/* The expiries of a fresh entry; what has the deadline that the key had before is a new value. */
+static inline uintptr_t fresh_expiries(uintptr_t slot, const struct entry *old)
+{
+    uintptr_t what = slot & (DB_TAG_EXPIRES | DB_TAG_MEMBERS);
+    if (unlikely(what & DB_TAG_EXPIRES) && old &&
+        entry_expiry_ms(old) == entry_expiry_ms(table_entry(slot))) {
+        what &= ~DB_TAG_EXPIRES;
+    }
+    return what;
+}
+
 static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily)
     REQUIRES(keyspace_lock)
 {
@@ -312,6 +336,7 @@ static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily
             entry_take = take_over(*ref->slot, entry_take);
         }
         db_moved(ref, entry_take);
+        note_expiries(ref, fresh_expiries(*ref->slot, old));
         reclaim_entry(old, lazily);
         return;
     }
@@ -322,6 +347,7 @@ static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily
     ref->slot = table_insert(&ref->db->table, ref->key.hash, slot);
     ref->entry = entry_take;
     count_expiry(ref->db, 0, slot);
+    note_expiries(ref, fresh_expiries(slot, NULL));
     if (unlikely(slot & DB_TAG_JOB)) {
         schedule_add(ref->db, entry_take);
     }
@@ -396,7 +422,9 @@ bool db_delete(struct keyref *ref, bool lazily)
 void db_set_expiry(struct keyref *ref, int64_t expiry_ms)
 {
     assert(ref->entry);
+    bool other = entry_expiry_ms(ref->entry) != expiry_ms;
     db_moved(ref, entry_with_expiry(ref->entry, expiry_ms));
+    note_expiries(ref, other ? *ref->slot & DB_TAG_EXPIRES : 0);
 }
 
 struct entry *db_look(const struct db *db, const struct key *key)
@@ -431,6 +459,7 @@ bool db_set_member_ttl(struct keyref *ref, struct slice member, int64_t at_ms)
     struct entry *e = entry_with_block(ref->entry);
     bool done = member_ttl_set(e, member, at_ms);
     db_moved(ref, e);
+    note_expiries(ref, done ? DB_TAG_MEMBERS : 0);
     return done;
 }
 
@@ -463,6 +492,7 @@ struct entry *db_random(struct db *db, int64_t now_ms)
 uint64_t db_flush(struct db *db, bool lazily)
 {
     uint64_t had = db->table.count;
+    local_expiry_forget(db);
     if (had > 0) {
         watching_before_flush(db);
         schedule_flush(db);
@@ -483,7 +513,10 @@ void db_swap(struct db *a, struct db *b)
     struct table table = a->table;
     uint64_t expires = db_expires(a), member_expires = db_member_expires(a);
     int64_t avg_ttl_ms = a->avg_ttl_ms;
+    struct local_expiries *local = a->local;
     a->table = b->table;
+    a->local = b->local;
+    b->local = local;
     set_expires(a, db_expires(b), db_member_expires(b));
     a->avg_ttl_ms = b->avg_ttl_ms;
     b->table = table;
@@ -590,6 +623,7 @@ void db_aside_close(void)
     for (int i = 0; i < dbs_count; i++) {
         struct db *db = db_aside(i);
         schedule_flush(db);
+        local_expiry_forget(db);
         table_publish(&db->table, NULL);
         reclaim_table(&db->table, true);
         set_expires(db, 0, 0);

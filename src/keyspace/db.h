@@ -36,6 +36,7 @@ struct db {
     _Atomic uint64_t member_expires; /* the same of entries whose slots have DB_TAG_MEMBERS */
     _Atomic uintptr_t map;           /* the table's, for peekers (ds/table.h) */
     int64_t avg_ttl_ms;              /* running estimate of the sweep, for INFO */
+    struct local_expiries *local;    /* local_expiry.h's; NULL: none */
     int id;
 };
 

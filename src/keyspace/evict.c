@@ -305,7 +305,7 @@ static void delete_key(struct keyref *ref) REQUIRES(keyspace_lock)
     event_key_changed(ref->db, ref->key.name);
     event_notify(EVENT_EVICTED, "evicted", ref->db->id, ref->key.name);
     /* Last: the key's bytes are the entry's own, and the background thread frees at once. */
-    reclaim_entry(e, reclaim_lazy_eviction());
+    reclaim_entry_as(e, reclaim_lazy_eviction(), "eviction-del");
 }
 
 /* Deletes the pool's best, at most `keys` of them, until about `bytes` are on their way to be

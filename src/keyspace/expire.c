@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "keyspace/event.h"
+#include "keyspace/local_expiry.h"
 #include "keyspace/reclaim.h"
 #include "value/member_ttl.h"
 
@@ -137,7 +138,7 @@ void expire_delete(struct keyref *ref)
     event_key_changed(ref->db, ref->key.name);
     event_notify(EVENT_EXPIRED, "expired", ref->db->id, ref->key.name);
     /* Last: the key's bytes may be the entry's own, and the background thread frees at once. */
-    reclaim_entry(e, reclaim_lazy_expire());
+    reclaim_entry_as(e, reclaim_lazy_expire(), "expire-del");
 }
 
 /* What is told of members that expire. */
@@ -175,7 +176,7 @@ uint64_t expire_members(struct keyref *ref, int64_t now_ms, uint64_t max)
     if (all) {
         event_notify(EVENT_GENERIC, "del", ref->db->id, ref->key.name);
         /* Last, as above. */
-        reclaim_entry(e, reclaim_lazy_expire());
+        reclaim_entry_as(e, reclaim_lazy_expire(), "expire-del");
     }
     return removed;
 }
@@ -336,11 +337,13 @@ static bool sweep_db(struct db *db, int64_t now_ms, uint64_t end_us)
 
 bool expire_sweep(int64_t now_ms, int64_t budget_us)
 {
-    if (!atomic_load_explicit(&sweep.active, memory_order_relaxed) || expire_is_suspended() ||
-        atomic_load_explicit(&sweep.elsewhere, memory_order_relaxed)) {
+    if (!atomic_load_explicit(&sweep.active, memory_order_relaxed) || expire_is_suspended()) {
         return false;
     }
     uint64_t begin = clock_mono_us(), end = begin + (uint64_t)budget_us;
+    if (expire_is_elsewhere()) {
+        return local_expiry_sweep(now_ms, end);
+    }
     bool more = false;
     int looked = 0;
     for (; looked < db_count() && !more; looked++) {

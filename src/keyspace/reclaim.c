@@ -6,6 +6,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/spike.h"
 #include "base/stats.h"
 #include "base/thread.h"
 
@@ -39,6 +40,7 @@ static _Thread_local struct {
     uint32_t more_count, more_capacity;
     struct entry **more; /* beyond `own` */
     struct garbage *tables;
+    const char *spike; /* reclaim_entry_as */
     struct entry *own[OWN_PLACES];
 } mine;
 
@@ -265,6 +267,14 @@ void reclaim_entry(struct entry *entry_take, bool lazily)
     mine.more[mine.more_count++] = entry_take;
 }
 
+void reclaim_entry_as(struct entry *entry_take, bool lazily, const char *spike)
+{
+    if (unlikely(spike_begin() != 0) && reclaim_is_long(entry_take)) {
+        mine.spike = spike;
+    }
+    reclaim_entry(entry_take, lazily);
+}
+
 bool reclaim_is_long(const struct entry *entry)
 {
     return entry_free_effort(entry) > LONG_EFFORT;
@@ -302,6 +312,7 @@ bool reclaim_has_work(void)
 
 void reclaim_run(void)
 {
+    uint64_t begin = unlikely(mine.spike) ? spike_begin() : 0;
     for (uint32_t i = 0; i < mine.count; i++) {
         entry_destroy(&mine.own[i]);
     }
@@ -315,6 +326,10 @@ void reclaim_run(void)
         struct garbage *g = mine.tables;
         mine.tables = g->next;
         free_garbage(g);
+    }
+    if (unlikely(mine.spike)) {
+        spike_end(mine.spike, begin);
+        mine.spike = NULL;
     }
 }
 

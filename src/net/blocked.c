@@ -147,7 +147,9 @@ static void conclude(struct blocked *b)
         detach(b);
         parked_account(b->parked, t->wall_us);
         if (!(c->flags & CLIENT_CLOSE_ASAP)) {
-            durable_hold_writes(c);
+            if (parked_has_written(b->parked)) {
+                durable_hold_writes(c);
+            }
             if (!b->silent) {
                 output_pieces(c, reply, 0, reply->piece_count);
             } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {

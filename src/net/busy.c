@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/busy.h"
 #include "engine/tracking.h"
+#include "net/feed.h"
 #include "net/input.h"
 #include "net/turn.h"
 
@@ -118,6 +119,12 @@ static void serve(void)
         input_receive_unread(t);
     }
     turn_serve(t);
+    if (unlikely(t->feeds_woken)) {
+        feeds_run_woken(t);
+    }
+    if (unlikely(t->closing_count > 0)) {
+        turn_close_beside_script(t);
+    }
     exchange(t, outer);
     turn_each_client(t->batch, unmark);
     t->wall_us = wall_us;

@@ -219,6 +219,7 @@ void client_destroy(struct client *c)
         mem_free(c->held);
     }
     session_deinit(&c->session);
+    mem_free(c->local_addr);
     tls_destroy(&c->tls);
     close(c->fd);
     mem_free(c);

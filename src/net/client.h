@@ -77,6 +77,7 @@ struct client {
     struct redirect *redirect;     /* NULL while nobody redirects invalidations to it */
     struct tls *tls;               /* NULL without CLIENT_TLS */
     struct feed *feed;             /* of a replica; else NULL */
+    char *local_addr;              /* as text, once it was asked for (client_list.c); else NULL */
     int fd;
     uint32_t flags;
     struct event read_event, write_event;
@@ -100,6 +101,7 @@ struct client {
     struct output_piece *out_first, **out_last;
     size_t out_bytes;
     uint32_t out_count;
+    uint32_t out_before_hold;    /* of them, those that came before output_hold */
     uint64_t soft_limit_since_s; /* 0: not over it */
     /* For the hard limit, where there is one: bytes that waited when the turn began which this wall
      * clock is of, and what was added since. */

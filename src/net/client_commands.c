@@ -120,6 +120,12 @@ PLAIN_COMMAND(client_reply)
     }
 }
 
+/* It is run apart, as a barrier is; how requests are understood does not depend on it. */
+static bool client_reply_is_barrier(const struct call *c UNUSED)
+{
+    return false;
+}
+
 /* ---- pauses and blocked clients ---- */
 
 /* For subcommands with optional arguments: more than there are. */
@@ -403,7 +409,8 @@ static const struct command_row client_subcommands[] = {
      .since = "3.2.0",
      .summary = "Says whether the connection gets replies.",
      .complexity = "O(1)",
-     .args = "<ON|OFF|SKIP>"},
+     .args = "<ON|OFF|SKIP>",
+     .is_barrier = client_reply_is_barrier},
     {.name = "setinfo",
      .run = client_setinfo,
      .arity = 4,

@@ -18,14 +18,13 @@ bool client_kind_parse(struct call *c, int i, enum client_kind *kind) MUST_CHECK
 /* The kind of a client. */
 enum client_kind client_kind_of(const struct client *c);
 
-/* Longest text of an address: a Unix socket's path and ":0", or "[ip]:port". */
-#define CLIENT_ADDR_MAX 128
-/* Writes the local address of the client's connection, NUL-terminated ("ip:port", "[ip]:port",
- * "path:0"; "?:0" when the system does not tell). Owner's thread, or world. */
-void client_local_addr(const struct client *c, char out[CLIENT_ADDR_MAX]);
+/* The local address of the client's connection ("ip:port", "[ip]:port", "path:0"; "?:0" when the
+ * system does not tell), which never changes: the system is asked once. The client's. Owner's
+ * thread, or world. */
+const char *client_local_addr(struct client *c);
 /* Appends the client's line of CLIENT LIST with its line feed. `running` is the command that it is
  * just running, or NULL; now_s monotonic. Owner's thread, or world. */
-void client_append_line(struct buf *out, const struct client *c, const struct command *running,
+void client_append_line(struct buf *out, struct client *c, const struct command *running,
                         uint64_t now_s);
 
 /* CLIENT INFO. Own session. */

@@ -124,7 +124,7 @@ struct killing {
     int64_t killed;
 };
 
-static bool filter_fits(const struct killing *k, const struct client *client)
+static bool filter_fits(const struct killing *k, struct client *client)
 {
     const struct kill_filter *f = &k->filter;
     if ((f->id && client->session.id != f->id) || (f->user && client->session.acl != f->user) ||
@@ -133,12 +133,7 @@ static bool filter_fits(const struct killing *k, const struct client *client)
         (f->max_age_s && k->now_s < client->created_s + (uint64_t)f->max_age_s)) {
         return false;
     }
-    if (f->by_laddr) {
-        char local[CLIENT_ADDR_MAX];
-        client_local_addr(client, local);
-        return slice_equal(f->laddr, slice_cstr(local));
-    }
-    return true;
+    return !f->by_laddr || slice_equal(f->laddr, slice_cstr(client_local_addr(client)));
 }
 
 static bool kill_one(struct client *client, void *context)

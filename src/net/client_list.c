@@ -53,6 +53,9 @@ enum client_kind client_kind_of(const struct client *c)
 
 /* ---- one client ---- */
 
+/* Longest text of an address: a Unix socket's path and ":0", or "[ip]:port". */
+#define CLIENT_ADDR_MAX 128
+
 static void format_inet(char out[CLIENT_ADDR_MAX], int family, const void *address, in_port_t port)
 {
     char ip[INET6_ADDRSTRLEN];
@@ -64,7 +67,7 @@ static void format_inet(char out[CLIENT_ADDR_MAX], int family, const void *addre
              (unsigned)ntohs(port));
 }
 
-void client_local_addr(const struct client *c, char out[CLIENT_ADDR_MAX])
+static void format_local(const struct client *c, char out[CLIENT_ADDR_MAX])
 {
     union {
         struct sockaddr any;
@@ -92,6 +95,16 @@ void client_local_addr(const struct client *c, char out[CLIENT_ADDR_MAX])
     default:
         break;
     }
+}
+
+const char *client_local_addr(struct client *c)
+{
+    if (!c->local_addr) {
+        char text[CLIENT_ADDR_MAX];
+        format_local(c, text);
+        c->local_addr = mem_dup(text, strlen(text));
+    }
+    return c->local_addr;
 }
 
 static void append_flags(struct buf *out, const struct client *c)
@@ -188,20 +201,28 @@ static void append_number(struct buf *out, const char *label, uint64_t value)
     out->len += num_format_u64(buf_reserve(out, NUM_I64_MAX_CHARS), value);
 }
 
+static void append_signed(struct buf *out, const char *label, int64_t value)
+{
+    buf_append_cstr(out, label);
+    out->len += num_format_i64(buf_reserve(out, NUM_I64_MAX_CHARS), value);
+}
+
+/* What a line takes, if it is no long one. */
+#define LINE_BYTES 512
+
 static uint64_t seconds_since(uint64_t then_s, uint64_t now_s)
 {
     return now_s > then_s ? now_s - then_s : 0;
 }
 
-void client_append_line(struct buf *out, const struct client *c, const struct command *running,
+void client_append_line(struct buf *out, struct client *c, const struct command *running,
                         uint64_t now_s)
 {
     const struct session *s = &c->session;
-    char local[CLIENT_ADDR_MAX];
-    client_local_addr(c, local);
+    buf_reserve(out, LINE_BYTES);
     append_number(out, "id=", s->id);
     append_text(out, " addr=", s->peer);
-    append_text(out, " laddr=", local);
+    append_text(out, " laddr=", client_local_addr(c));
     append_number(out, " fd=", (uint64_t)c->fd);
     append_text(out, " name=", s->name);
     append_number(out, " age=", seconds_since(c->created_s, now_s));
@@ -213,7 +234,7 @@ void client_append_line(struct buf *out, const struct client *c, const struct co
     append_number(out, " sub=", counts.channels);
     append_number(out, " psub=", counts.patterns);
     append_number(out, " ssub=", counts.shards);
-    buf_printf(out, " multi=%d", transaction_length(s));
+    append_signed(out, " multi=", transaction_length(s));
     append_number(out, " qbuf=", input_bytes(c).len);
     append_number(out, " qbuf-free=", c->pending.capacity - c->pending.len);
     append_number(out, " argv-mem=", argument_bytes(c));
@@ -226,7 +247,7 @@ void client_append_line(struct buf *out, const struct client *c, const struct co
     append_text(out, " events=r", c->flags & CLIENT_WANTS_WRITE ? "w" : "");
     append_text(out, " cmd=", command_name(c, running));
     append_text(out, " user=", s->user);
-    buf_printf(out, " redir=%" PRId64, tracking_redirect_id(c));
+    append_signed(out, " redir=", tracking_redirect_id(c));
     append_number(out, " resp=", (uint64_t)s->proto);
     append_text(out, " lib-name=", s->lib_name);
     append_text(out, " lib-ver=", s->lib_ver);

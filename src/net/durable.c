@@ -6,16 +6,22 @@
 #include "base/mem.h"
 #include "engine/block.h"
 #include "engine/commit.h"
+#include "engine/gate.h"
 #include "net/input.h"
 #include "net/output.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 struct waiting_client {
     struct client *client; /* NULL: gone */
     uint64_t position;
 };
+
+/* Behind the reason. It must not read like a refusal: who sends the same again does it twice. */
+static const char doomed_explanation[] =
+    "What was sent has been run, but it is not known to be on the disk";
 
 /* While `serving`, the server threads are there for the log's thread. */
 static struct {
@@ -76,6 +82,7 @@ void durable_teardown_thread(struct server_thread *t)
 void durable_hold(struct client *c, uint64_t position)
 {
     struct server_thread *t = c->thread;
+    bool holds = c->flags & CLIENT_COMMITTING;
     if (c->flags & CLIENT_CLOSE_ASAP) {
         return;
     }
@@ -88,7 +95,9 @@ void durable_hold(struct client *c, uint64_t position)
     }
     t->committing[t->committing_count++] = (struct waiting_client){c, position};
     c->flags |= CLIENT_COMMITTING;
-    output_hold(c);
+    if (!holds) {
+        output_hold(c);
+    }
 }
 
 static void let_go(struct server_thread *t, struct client *c)
@@ -121,8 +130,9 @@ static bool arm(struct server_thread *t)
     t->commit_message.receive = receive;
     t->commit_armed = true;
     atomic_store(&t->commit_wanted, true);
-    if (commit_synced() < t->committing[0].position) {
-        return true; /* partner: the log's thread raises `synced` and then looks at the wish */
+    if (commit_synced() < t->committing[0].position &&
+        t->committing[t->committing_count - 1].position <= commit_doomed()) {
+        return true; /* partner: the log changes either and then looks at the wish */
     }
     /* Taken back, unless the message is on its way. */
     t->commit_armed = !atomic_exchange(&t->commit_wanted, false);
@@ -139,6 +149,22 @@ static void let_all_go(struct server_thread *t)
     }
     assert(t->committing_count == count); /* nobody comes in while others are let go */
     t->committing_count = 0;
+}
+
+/* Ends the connections of those whose writes are not going to be safe soon. */
+static void end_doomed(struct server_thread *t)
+{
+    uint64_t doomed = commit_doomed();
+    char text[256];
+    const char *reason = gate_aof_refusal();
+    while (t->committing_count > 0 && t->committing[t->committing_count - 1].position > doomed) {
+        struct client *c = t->committing[--t->committing_count].client;
+        if (c) {
+            int len = snprintf(text, sizeof(text), "-%s. %s\r\n", reason, doomed_explanation);
+            c->flags &= ~(uint32_t)CLIENT_COMMITTING;
+            output_break_off(c, slice_of(text, (size_t)len));
+        }
+    }
 }
 
 void durable_end_gathering(struct server_thread *t)
@@ -167,6 +193,7 @@ void durable_deliver(struct server_thread *t)
         t->committing_count -= done;
         memmove(t->committing, t->committing + done,
                 t->committing_count * sizeof(struct waiting_client));
+        end_doomed(t);
         if (t->committing_count == 0 || arm(t)) {
             break;
         }

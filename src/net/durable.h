@@ -2,7 +2,12 @@
  * engine/commit.h), or until the kernel has them. While it waits a client is CLIENT_COMMITTING: its
  * replies are kept in its output queue, and its requests are not looked at, so that what it is told
  * keeps its order and no reply waits for a later write of its own. One sync lets go of all that
- * waited for it, on all threads. Clients that only read do not wait.
+ * waited for it, on all threads. Clients that have written nothing do not wait.
+ *
+ * When the log fails, those whose writes it has not made safe are told so at once, instead of all
+ * that they would have been told, and their connections end: what they have done stays done in
+ * memory, and gets to the disk when that works again, but nobody can tell them when. (Later
+ * clients' writes are refused, which changes nothing and ends nothing.)
  *
  * Where no sync is waited for, the batches of a turn go to the kernel together: each write is a
  * system call with a transaction of the file system in it, which costs as much as 30 commands.
@@ -30,15 +35,21 @@ static inline uint64_t durable_begin_writes(void)
     }
     return commit_appended();
 }
+/* Before the requests of a batch are looked at: what durable_end_writes is to know. */
+static inline uint32_t durable_begin_batch(void)
+{
+    return commit_faults();
+}
 /* What a turn's batches gather at most before the kernel gets it: replies wait for no more. */
 #define DURABLE_GATHER_BYTES ((uint64_t)64 * 1024)
 /* After them: the position that must be safe before writers are told, 0 when they need not wait:
- * then the kernel has it. `more`: further batches follow in the turn, at whose end there is
- * durable_deliver. */
-static inline uint64_t durable_end_writes(uint64_t log_before, bool more)
+ * then the kernel has it. `faults` is of durable_begin_batch: has the log failed all the time,
+ * clients have written nothing, only what was over has been removed for them. `more`: further
+ * batches follow in the turn, at whose end there is durable_deliver. */
+static inline uint64_t durable_end_writes(uint64_t log_before, uint32_t faults, bool more)
 {
     uint64_t log_after = commit_appended();
-    if (likely(log_after == log_before)) {
+    if (likely(log_after == log_before) || unlikely(faults & 1 && faults == commit_faults())) {
         return 0;
     }
     if (commit_is_gated()) {

@@ -108,12 +108,20 @@ bool input_check_limit(struct client *c)
     return false;
 }
 
+/* What of its requests waits for more is this much by now. */
+static void note_held(struct server_thread *t, const struct client *c)
+{
+    server_thread_note_recent(t, &t->recent_input,
+                              c->pending.capacity + parser_memory_bytes(&c->parser));
+}
+
 /* Takes `len` received bytes over; returns whether there is something to parse. */
 static ALWAYS_INLINE bool take(struct server_thread *t, struct client *c, const char *target,
                                size_t len)
 {
     if (c->parser.big && parser_big_missing(&c->parser) > 0) {
         c->parser.big->len += len;
+        note_held(t, c);
         set_low_water(c);
         return input_check_limit(c) && parser_big_missing(&c->parser) == 0;
     }
@@ -121,6 +129,7 @@ static ALWAYS_INLINE bool take(struct server_thread *t, struct client *c, const 
         /* Copied, not received there: room for a whole recv in each half-finished request would be
          * most of its memory. */
         buf_append(&c->pending, target, len);
+        note_held(t, c);
         return input_check_limit(c);
     }
     c->fresh = slice_of(target, len);

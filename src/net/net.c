@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "engine/execute.h"
 #include "engine/gil.h"
 #include "engine/pubsub.h"
 #include "net/assign.h"
@@ -23,6 +24,7 @@
 #include "net/tls_rotation.h"
 #include "net/tls_settings.h"
 #include "net/tracking.h"
+#include "net/turn.h"
 
 #include <errno.h>
 #include <string.h>
@@ -95,6 +97,7 @@ void net_setup(void)
         cron_register(&jobs[i]);
     }
     monitor_setup();
+    call_set_settle(turn_account_so_far);
     net_busy_setup();
     client_acl_setup();
     subscriptions_setup((int)net_settings.server_threads);

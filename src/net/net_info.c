@@ -6,6 +6,7 @@
 #include "net/net_info.h"
 
 #include "base/clock.h"
+#include "base/field.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "engine/cmdstats.h"
@@ -16,7 +17,6 @@
 #include "net/pause.h"
 #include "net/tracking.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 
 /* Server threads at most (settings.h's limit). */
@@ -33,9 +33,22 @@ struct buffer_figures {
 static struct buffer_figures figures[INFO_THREADS_MAX];
 static _Atomic uint64_t asked_at_s;
 
+/* The highest of the last seconds. */
+static uint64_t recent_most(const struct server_thread *t, const struct recent *r)
+{
+    uint64_t most = 0;
+    for (int i = 0; i < RECENT_SECONDS; i++) {
+        if (t->mono_s - r->second[i] < RECENT_SECONDS && r->most[i] > most) {
+            most = r->most[i];
+        }
+    }
+    return most;
+}
+
 static void look_at_clients(struct server_thread *t, void *argument UNUSED)
 {
-    uint64_t input = 0, output = 0, memory = 0;
+    uint64_t input = recent_most(t, &t->recent_input), memory = 0;
+    uint64_t output = recent_most(t, &t->recent_output);
     for (struct client *c = t->clients; c; c = c->thread_next) {
         uint64_t held = c->pending.capacity + parser_memory_bytes(&c->parser);
         input = held > input ? held : input;
@@ -85,6 +98,16 @@ size_t net_info_client_bytes(void)
 
 /* ---- Clients ---- */
 
+/* Replicas are counted by themselves. */
+static uint64_t count_without_feeds(void)
+{
+    uint64_t count = client_count(), feeds = 0;
+    for (int i = 0; i < server_thread_count(); i++) {
+        feeds += atomic_load_explicit(&server_thread_at(i)->feed_count, memory_order_relaxed);
+    }
+    return count > feeds ? count - feeds : 0;
+}
+
 static void write_clients(struct buf *out)
 {
     struct server_thread *self = server_thread_self();
@@ -99,21 +122,22 @@ static void write_clients(struct buf *out)
         output = unsent > output ? unsent : output;
     }
     ask_others(self);
-    buf_printf(out,
-               "connected_clients:%" PRIu64 "\r\ncluster_connections:0\r\nmaxclients:%" PRId64
-               "\r\nclient_recent_max_input_buffer:%" PRIu64
-               "\r\nclient_recent_max_output_buffer:%" PRIu64 "\r\nblocked_clients:%" PRIu64
-               "\r\ntracking_clients:%" PRIu64 "\r\nclients_in_timeout_table:%" PRIu64
-               "\r\ntotal_blocking_keys:%" PRIu64 "\r\ntotal_blocking_keys_on_nokey:%" PRIu64
-               "\r\n",
-               client_count(), net_settings.maxclients, input, output,
-               pause_waiting() + blocked_count(), tracking_count().clients, blocked_timeout_count(),
-               waiting_key_count(), waiting_key_count_when_gone());
+    field_u64(out, "connected_clients", count_without_feeds());
+    field_u64(out, "cluster_connections", 0);
+    field_i64(out, "maxclients", net_settings.maxclients);
+    field_u64(out, "client_recent_max_input_buffer", input);
+    field_u64(out, "client_recent_max_output_buffer", output);
+    field_u64(out, "blocked_clients", pause_waiting() + blocked_count());
+    field_u64(out, "tracking_clients", tracking_count().clients);
+    field_u64(out, "clients_in_timeout_table", blocked_timeout_count());
+    field_u64(out, "total_blocking_keys", waiting_key_count());
+    field_u64(out, "total_blocking_keys_on_nokey", waiting_key_count_when_gone());
     if (self) {
-        buf_printf(out, "current_client_thread:%d\r\n", self->index);
+        field_i64(out, "current_client_thread", self->index);
     }
     for (int i = 0; i < server_thread_count(); i++) {
-        buf_printf(out, "thread_%d_clients:%" PRIu64 "\r\n", i, clients_of(server_thread_at(i)));
+        field_part_i64(out, "thread_", i);
+        field_u64(out, "_clients", clients_of(server_thread_at(i)));
     }
 }
 
@@ -124,25 +148,14 @@ struct lock_use {
     uint64_t shared_count, exclusive_count, shared_ns, exclusive_ns, wait_ns, parks;
 };
 
-/* The lock subtracts the time of taking it and adds that of releasing it: between the two the sum
- * is "negative". */
-static uint64_t held_ns(const _Atomic uint64_t *ticks)
-{
-    uint64_t held = atomic_load_explicit(ticks, memory_order_relaxed);
-    if (held > INT64_MAX) {
-        held += clock_ticks();
-    }
-    return clock_ticks_to_ns(held);
-}
-
 static struct lock_use lock_use_of(unsigned slot)
 {
     const struct brlock_stats *s = &keyspace_lock.stats[slot];
     return (struct lock_use){
         .shared_count = atomic_load_explicit(&s->shared_count, memory_order_relaxed),
         .exclusive_count = atomic_load_explicit(&s->exclusive_count, memory_order_relaxed),
-        .shared_ns = held_ns(&s->shared_held_ticks),
-        .exclusive_ns = held_ns(&s->exclusive_held_ticks),
+        .shared_ns = clock_ticks_to_ns(brlock_held_ticks(&s->shared_held_ticks)),
+        .exclusive_ns = clock_ticks_to_ns(brlock_held_ticks(&s->exclusive_held_ticks)),
         .wait_ns = clock_ticks_to_ns(atomic_load_explicit(&s->wait_ticks, memory_order_relaxed)),
         .parks = atomic_load_explicit(&s->long_waits, memory_order_relaxed),
     };
@@ -169,65 +182,62 @@ static void write_thread(struct buf *out, const struct server_thread *t)
     struct lock_use u = lock_use_of(slot);
     uint64_t batches = stats_of_thread(slot, STAT_BATCHES);
     uint64_t commands = stats_of_thread(slot, STAT_BATCH_COMMANDS);
-    buf_printf(out,
-               "thread_%d:clients=%" PRIu64 ",turns=%" PRIu64 ",commands=%" PRIu64
-               ",batches=%" PRIu64 ",batch_mean=%.2f,batch_max=%" PRIu64,
-               t->index, clients_of(t), stats_of_thread(slot, STAT_TURNS), commands, batches,
-               ratio(commands, batches), stats_of_thread(slot, STAT_BATCH_MAX));
-    buf_printf(out,
-               ",shared_acquisitions=%" PRIu64 ",exclusive_acquisitions=%" PRIu64
-               ",shared_held_us=%" PRIu64 ",exclusive_held_us=%" PRIu64 ",waited_us=%" PRIu64
-               ",parked=%" PRIu64 "\r\n",
-               u.shared_count, u.exclusive_count, u.shared_ns / 1000, u.exclusive_ns / 1000,
-               u.wait_ns / 1000, u.parks);
+    field_part_i64(out, "thread_", t->index);
+    field_part_u64(out, ":clients=", clients_of(t));
+    field_part_u64(out, ",turns=", stats_of_thread(slot, STAT_TURNS));
+    field_part_u64(out, ",commands=", commands);
+    field_part_u64(out, ",batches=", batches);
+    field_part_fixed(out, ",batch_mean=", ratio(commands, batches), 2);
+    field_part_u64(out, ",batch_max=", stats_of_thread(slot, STAT_BATCH_MAX));
+    field_part_u64(out, ",shared_acquisitions=", u.shared_count);
+    field_part_u64(out, ",exclusive_acquisitions=", u.exclusive_count);
+    field_part_u64(out, ",shared_held_us=", u.shared_ns / 1000);
+    field_part_u64(out, ",exclusive_held_us=", u.exclusive_ns / 1000);
+    field_part_u64(out, ",waited_us=", u.wait_ns / 1000);
+    field_part_u64(out, ",parked=", u.parks);
+    buf_append_cstr(out, "\r\n");
 }
 
-/* Calls so far of the commands that need the lock in a mode. */
-static void count_calls(uint64_t *shared, uint64_t *exclusive)
-{
-    *shared = *exclusive = 0;
-    for (unsigned id = 0; id < command_id_count(); id++) {
-        const struct command *cmd = command_by_id(id);
-        enum call_access access = command_access(cmd);
-        if (access == ACCESS_SHARED) {
-            *shared += cmdstats_sum(cmd).calls;
-        } else if (access == ACCESS_EXCLUSIVE) {
-            *exclusive += cmdstats_sum(cmd).calls;
-        }
-    }
-}
+/* The names of the five fields of a mode of the lock. */
+struct mode_fields {
+    const char *acquisitions, *commands, *held_ns, *per_acquisition, *per_command;
+};
 
-static void write_mode(struct buf *out, const char *mode, uint64_t count, uint64_t ns,
+static void write_mode(struct buf *out, const struct mode_fields *f, uint64_t count, uint64_t ns,
                        uint64_t calls)
 {
-    buf_printf(out,
-               "lock_%s_acquisitions:%" PRIu64 "\r\nlock_%s_commands:%" PRIu64
-               "\r\nlock_%s_held_ns:%" PRIu64 "\r\nlock_%s_held_ns_per_acquisition:%.1f\r\n"
-               "lock_%s_held_ns_per_command:%.1f\r\n",
-               mode, count, mode, calls, mode, ns, mode, ratio(ns, count), mode, ratio(ns, calls));
+    field_u64(out, f->acquisitions, count);
+    field_u64(out, f->commands, calls);
+    field_u64(out, f->held_ns, ns);
+    field_fixed(out, f->per_acquisition, ratio(ns, count), 1);
+    field_fixed(out, f->per_command, ratio(ns, calls), 1);
 }
 
-/* Of a mix of reads and writes the figures per command are rough: a client's reads among writes run
- * in exclusive mode, and the server's own work (expiry) holds the lock as well. */
+/* Calls count for the mode they ran in. The figures per command are rough: the server's own work
+ * (expiry) holds the lock as well. */
 static void write_threads(struct buf *out)
 {
+    static const struct mode_fields shared = {
+        "lock_shared_acquisitions", "lock_shared_commands", "lock_shared_held_ns",
+        "lock_shared_held_ns_per_acquisition", "lock_shared_held_ns_per_command"};
+    static const struct mode_fields exclusive = {
+        "lock_exclusive_acquisitions", "lock_exclusive_commands", "lock_exclusive_held_ns",
+        "lock_exclusive_held_ns_per_acquisition", "lock_exclusive_held_ns_per_command"};
     struct lock_use sum = {0};
-    uint64_t shared, exclusive;
     for (int i = 0; i < server_thread_count(); i++) {
         const struct server_thread *t = server_thread_at(i);
         struct lock_use u = lock_use_of(t->slot);
         lock_use_add(&sum, &u);
         write_thread(out, t);
     }
-    count_calls(&shared, &exclusive);
-    write_mode(out, "shared", sum.shared_count, sum.shared_ns, shared);
-    write_mode(out, "exclusive", sum.exclusive_count, sum.exclusive_ns, exclusive);
+    write_mode(out, &shared, sum.shared_count, sum.shared_ns, stats_sum(STAT_SHARED_CALLS));
+    write_mode(out, &exclusive, sum.exclusive_count, sum.exclusive_ns,
+               stats_sum(STAT_EXCLUSIVE_CALLS));
     uint64_t acquisitions = sum.shared_count + sum.exclusive_count;
-    buf_printf(out,
-               "lock_waited_ns:%" PRIu64 "\r\nlock_waited_ns_per_acquisition:%.1f\r\n"
-               "lock_parked:%" PRIu64 "\r\nclients_moved:%" PRIu64 "\r\n",
-               sum.wait_ns, ratio(sum.wait_ns, acquisitions), sum.parks,
-               stats_sum(STAT_CLIENTS_MOVED));
+    field_u64(out, "lock_waited_ns", sum.wait_ns);
+    field_fixed(out, "lock_waited_ns_per_acquisition", ratio(sum.wait_ns, acquisitions), 1);
+    field_u64(out, "lock_parked", sum.parks);
+    field_u64(out, "clients_moved", stats_sum(STAT_CLIENTS_MOVED));
 }
 
 /* ---- the sections ---- */

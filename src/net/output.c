@@ -79,20 +79,27 @@ static void enqueue(struct client *c, const char *ptr, size_t len, struct blob *
     c->out_last = &piece->next;
     c->out_bytes += len;
     c->out_count++;
+    server_thread_note_recent(c->thread, &c->thread->recent_output, c->out_bytes);
 }
 
-static void drop_first(struct client *c)
+/* Drops the piece that *link points to. */
+static void drop_at(struct client *c, struct output_piece **link)
 {
-    struct output_piece *piece = c->out_first;
-    c->out_first = piece->next;
-    if (!c->out_first) {
-        c->out_last = &c->out_first;
+    struct output_piece *piece = *link;
+    *link = piece->next;
+    if (!*link) {
+        c->out_last = link;
     }
     c->out_count--;
     if (piece->blob) {
         blob_release(&piece->blob);
     }
     mem_free(piece);
+}
+
+static void drop_first(struct client *c)
+{
+    drop_at(c, &c->out_first);
 }
 
 void output_discard(struct client *c)
@@ -322,7 +329,10 @@ void output_ranges(struct client *c, const struct reply *r, const struct reply_r
     if (unlikely(is_limited(c)) && !admit(c, ranges_bytes(r, ranges, count))) {
         return;
     }
+    uint32_t closes = count > 1 ? c->flags & CLIENT_CLOSE_AFTER_REPLY : 0;
+    c->flags &= ~closes; /* behind the last range, not the first */
     for (int k = 0; k < count; k++) {
+        c->flags |= k == count - 1 ? closes : 0;
         send_pieces(c, r, ranges[k].begin, ranges[k].end);
     }
 }
@@ -352,6 +362,23 @@ void output_bytes(struct client *c, struct slice bytes)
 void output_hold(struct client *c)
 {
     want_write(c, false);
+    c->out_before_hold = c->out_count;
+}
+
+void output_break_off(struct client *c, struct slice bytes)
+{
+    struct output_piece **link = &c->out_first;
+    assert(c->out_count >= c->out_before_hold && !(c->flags & CLIENT_COMMITTING));
+    for (uint32_t i = 0; i < c->out_before_hold; i++) {
+        link = &(*link)->next;
+    }
+    while (*link) {
+        c->out_bytes -= (*link)->len;
+        drop_at(c, link);
+    }
+    enqueue(c, bytes.ptr, bytes.len, NULL);
+    c->flags |= CLIENT_CLOSE_AFTER_REPLY;
+    output_flush(c);
 }
 
 void output_flush(struct client *c)

@@ -28,5 +28,8 @@ void output_check_limits(struct client *c);
 
 /* From now on nothing is sent until output_flush: what comes is kept (CLIENT_COMMITTING). */
 void output_hold(struct client *c);
+/* What has been kept since output_hold will never be sent: these bytes are instead, and the client
+ * is closed behind them. */
+void output_break_off(struct client *c, struct slice bytes);
 
 #endif

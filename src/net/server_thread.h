@@ -25,6 +25,12 @@ struct subscriptions;  /* subscriptions.c */
 struct tracking;       /* tracking.c */
 struct waiting_client; /* durable.c */
 
+/* The highest values of the last seconds, by second. */
+#define RECENT_SECONDS 8
+struct recent {
+    uint64_t second[RECENT_SECONDS], most[RECENT_SECONDS];
+};
+
 struct server_thread {
     int index;
     _Atomic unsigned slot; /* thread.h; set when it starts */
@@ -72,8 +78,9 @@ struct server_thread {
 
     struct {
         uint64_t reads, writes, in_bytes, out_bytes;
-    } traffic;   /* of this turn; goes to the statistics at its end */
-    char *input; /* INPUT_BUFFER_BYTES */
+    } traffic;                                 /* of this turn; goes to the statistics at its end */
+    struct recent recent_input, recent_output; /* bytes of a client's buffers */
+    char *input;                               /* INPUT_BUFFER_BYTES */
     size_t input_used;
     struct arena arena; /* requests and keys of a batch */
     struct reply reply;
@@ -81,6 +88,20 @@ struct server_thread {
     struct subscriptions *subscriptions;
     struct tracking *tracking;
 };
+
+/* Owner: a client's buffer has grown to that many bytes. */
+static inline void server_thread_note_recent(const struct server_thread *t, struct recent *r,
+                                             uint64_t bytes)
+{
+    unsigned at = (unsigned)(t->mono_s % RECENT_SECONDS);
+    if (r->second[at] != t->mono_s) {
+        r->second[at] = t->mono_s;
+        r->most[at] = 0;
+    }
+    if (bytes > r->most[at]) {
+        r->most[at] = bytes;
+    }
+}
 
 /* Starts `count` server threads. Boot. */
 void server_threads_start(int count);

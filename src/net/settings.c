@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* More than any machine has. */
+#define CORES_MAX 4096
+
 struct net_settings net_settings = {.affinity_first = -1};
 
 static void set_bind(const struct slice *words, int count)
@@ -78,7 +81,7 @@ static bool apply_maxclients(const struct option *option, const char **error)
     return false;
 }
 
-/* server-thread-affinity true|false|N: core of the first thread. */
+/* server-thread-affinity true|false|N: thread 0 runs on the Nth core, which is core N - 1. */
 static bool parse_affinity(const struct option *option, const struct slice *words, int count,
                            const char **error)
 {
@@ -90,10 +93,10 @@ static bool parse_affinity(const struct option *option, const struct slice *word
     } else if (count == 1 &&
                (slice_equal_nocase(words[0], "false") || slice_equal_nocase(words[0], "no"))) {
         net_settings.affinity_first = -1;
-    } else if (count == 1 && num_parse_i64(words[0], &first) && first >= 0 && first < 4096) {
-        net_settings.affinity_first = (int)first;
+    } else if (count == 1 && num_parse_i64(words[0], &first) && first > 0 && first <= CORES_MAX) {
+        net_settings.affinity_first = (int)first - 1;
     } else {
-        *error = "argument must be 'true', 'false' or the number of the first core";
+        *error = "argument must be 'true', 'false' or which core is the first, from 1 on";
         return false;
     }
     return true;
@@ -103,7 +106,7 @@ static void format_affinity(const struct option *option, struct buf *out)
 {
     (void)option;
     if (net_settings.affinity_first > 0) {
-        buf_printf(out, "%d", net_settings.affinity_first);
+        buf_printf(out, "%d", net_settings.affinity_first + 1);
     } else {
         buf_append_cstr(out, net_settings.affinity_first == 0 ? "true" : "false");
     }

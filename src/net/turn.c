@@ -184,13 +184,6 @@ static void prefetch_execution(struct batch *b, const struct execution *x)
     }
 }
 
-/* Whether the client's next request may be looked at. */
-static inline bool may_parse(const struct client *c)
-{
-    return !(c->flags & (CLIENT_CLOSE_ASAP | CLIENT_CLOSE_AFTER_REPLY | CLIENT_SUSPENDED |
-                         CLIENT_PAUSED | CLIENT_BLOCKED | CLIENT_COMMITTING));
-}
-
 /* What a client publishes and subscribes to itself it is told right behind the reply, before the
  * next one. */
 static bool may_publish(const struct call *call)
@@ -205,6 +198,13 @@ static bool may_invalidate(const struct call *call)
 {
     return !(call->session->tracking & TRACKING_BCAST) &&
            transaction_flags(call) & (CMD_WRITE | CMD_MAY_REPLICATE);
+}
+
+/* An EXEC is one when something in its queue is. */
+static bool is_barrier(const struct call *call, uint32_t flags)
+{
+    bool tells = call->cmd->flags & CMD_BARRIER && call->cmd->row->is_barrier;
+    return flags & CMD_BARRIER && (!tells || call->cmd->row->is_barrier(call));
 }
 
 /* Whether requests behind this call may be in the same batch. */
@@ -222,7 +222,7 @@ static __attribute__((noinline)) bool goes_on(struct server_thread *t, struct ba
     if (call->execution) {
         prefetch_execution(t->batch, call->execution);
     }
-    return !(flags & CMD_BARRIER) && !(c->session.subscriptions > 0 && may_publish(call)) &&
+    return !is_barrier(call, flags) && !(c->session.subscriptions > 0 && may_publish(call)) &&
            !(c->session.tracking && may_invalidate(call));
 }
 
@@ -327,10 +327,10 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
     bc->calls = &b->calls[b->call_count];
     bc->count = bc->ran = bc->accounted = 0;
     bc->access = ACCESS_NONE;
-    bc->world_last = bc->owns = false;
-    bc->replied = 0;
+    bc->world_last = bc->owns = bc->wrote = false;
+    bc->replied = bc->carried = 0;
     bc->held = NULL;
-    bc->exhausted = !may_parse(c);
+    bc->exhausted = !turn_may_parse(c);
     if (unlikely(bc->exhausted)) {
         return bc;
     }
@@ -353,6 +353,7 @@ static void fill_batch(struct server_thread *t)
 {
     struct batch *b = t->batch;
     b->call_count = b->client_count = b->key_count = 0;
+    b->log_faults = durable_begin_batch();
     b->looks_ahead = 0;
     b->limits = (struct parser_limits){INT32_MAX, resp_max_bulk_bytes, true};
     b->now_ms = keyspace_time_ms(t->wall_us / 1000);
@@ -364,6 +365,9 @@ static void fill_batch(struct server_thread *t)
         t->ready_next++;
     }
     prefetch_last_keys(b);
+    if (unlikely(b->carried.client)) {
+        turn_take_carried(t);
+    }
 }
 
 /* ---- running ---- */
@@ -453,6 +457,14 @@ static void run_to_end(struct server_thread *t, struct client *c, struct call *c
     c->flags &= ~(uint32_t)CLIENT_REPLY_SKIP;
 }
 
+/* SELECT: what stands behind it in the batch was prepared in the database before. */
+static void follow_select(struct batch_client *bc, int index)
+{
+    for (int i = index + 1; i < bc->count; i++) {
+        bc->calls[i].db = db_at(bc->client->session.db_index);
+    }
+}
+
 /* Runs one such call, or one of a client that has used CLIENT REPLY; adds to *slow_ticks what it
  * took. */
 static __attribute__((noinline)) void run_special(struct server_thread *t, struct batch_client *bc,
@@ -462,6 +474,7 @@ static __attribute__((noinline)) void run_special(struct server_thread *t, struc
     struct call *call = &bc->calls[index];
     uint64_t begin = clock_ticks() - parked_served_ticks;
     bool silent = c->flags & SUPPRESSED_FLAGS;
+    int db_index = c->session.db_index;
     if (c->flags & REPLY_FLAGS) {
         run_suppressed(t, c, call);
     } else {
@@ -473,6 +486,9 @@ static __attribute__((noinline)) void run_special(struct server_thread *t, struc
         return;
     }
     shift_reply_skip(c);
+    if (unlikely(c->session.db_index != db_index)) {
+        follow_select(bc, index);
+    }
     if (unlikely(call->waits)) {
         assert(index == bc->count - 1); /* what follows must not run before it */
         begin_wait(c, call, silent);
@@ -507,6 +523,7 @@ static __attribute__((noinline)) void promote(struct batch *b, struct batch_clie
     int left = bc->count - bc->world_last - bc->ran;
     b->plan.calls[ACCESS_SHARED] -= left;
     b->plan.calls[ACCESS_EXCLUSIVE] += left;
+    b->phase_calls -= left;
 }
 
 static inline void note_pieces(struct batch_client *bc, uint32_t begin, uint32_t end)
@@ -538,11 +555,13 @@ static void run_client(struct server_thread *t, struct batch_client *bc, uint64_
 {
     int count = bc->count - bc->world_last;
     enum call_access access = bc->access;
+    uint64_t log_before = commit_appended();
     tracking_writer = bc->client->session.id;
     uint32_t begin = reply_begin(&t->reply, bc->client->session.proto);
     while (bc->ran < count && likely(!(bc->client->flags & CLIENT_CLOSE_ASAP))) {
         struct call *call = &bc->calls[bc->ran];
         call->held = access;
+        t->batch->running = call;
         run_call(t, bc, bc->ran++, slow_ticks);
         if (unlikely(call->needs_exclusive)) {
             promote(t->batch, bc);
@@ -553,7 +572,9 @@ static void run_client(struct server_thread *t, struct batch_client *bc, uint64_
             tracking_writer = bc->client->session.id;
         }
     }
+    t->batch->running = NULL;
     note_pieces(bc, begin, reply_end(&t->reply));
+    bc->wrote |= access == ACCESS_EXCLUSIVE && commit_appended() != log_before;
 }
 
 void turn_run_client(struct server_thread *t, struct batch_client *bc, uint64_t *slow_ticks)
@@ -566,7 +587,8 @@ void turn_run_client(struct server_thread *t, struct batch_client *bc, uint64_t 
 static int run_some(struct server_thread *t, enum call_access access, int from)
 {
     struct batch *b = t->batch;
-    uint64_t slow_ticks = 0, begin = clock_ticks(), served = parked_served_ticks;
+    uint64_t slow_ticks = 0, served = parked_served_ticks;
+    b->hold = (struct hold){clock_ticks(), served, &slow_ticks};
     struct batch_client *bc = b->clients + from, *end = b->clients + b->client_count;
     while (bc < end) {
         if (bc->access == access) {
@@ -578,7 +600,8 @@ static int run_some(struct server_thread *t, enum call_access access, int from)
             break;
         }
     }
-    b->phase_ticks += clock_ticks() - begin - slow_ticks - (parked_served_ticks - served);
+    turn_charge_hold(b);
+    b->hold.slow_ticks = NULL;
     return (int)(bc - b->clients);
 }
 
@@ -672,7 +695,11 @@ static void run_world(struct server_thread *t, struct batch_client *bc) NO_THREA
     tracking_writer = bc->client->session.id;
     uint32_t pieces_begin = reply_begin(&t->reply, bc->client->session.proto);
     bool stopped = stop_world(t, call);
+    uint64_t log_before = commit_appended();
+    t->batch->running = call;
     run_call(t, bc, bc->count - 1, &slow_ticks);
+    t->batch->running = NULL;
+    bc->wrote |= commit_appended() != log_before;
     if (stopped) {
         gil_resume_world();
     }
@@ -694,39 +721,6 @@ static struct plan plan_of(const struct batch *b)
         plan.calls[ACCESS_WORLD] += bc->world_last;
     }
     return plan;
-}
-
-static void account_calls(struct server_thread *t, struct call *calls, int count, int phase_calls)
-{
-    if (count > 0) {
-        call_account(calls, count, t->batch->phase_ticks * (uint64_t)count / (uint64_t)phase_calls,
-                     t->wall_us);
-    }
-}
-
-/* Charges a phase's time to its calls in equal shares. Calls of neighbouring clients are accounted
- * together. */
-static void account_phase(struct server_thread *t, int phase_calls)
-{
-    struct batch *b = t->batch;
-    struct call *first = NULL;
-    int count = 0;
-    struct batch_client *end = b->clients + b->client_count;
-    for (struct batch_client *bc = b->clients; bc < end; bc++) {
-        int ran = bc->ran - bc->accounted; /* in this phase */
-        if (ran == 0) {
-            continue;
-        }
-        if (first + count != bc->calls + bc->accounted) {
-            account_calls(t, first, count, phase_calls);
-            first = bc->calls + bc->accounted;
-            count = 0;
-        }
-        count += ran;
-        bc->accounted = bc->ran;
-        bc->client->commands += (uint64_t)ran;
-    }
-    account_calls(t, first, count, phase_calls);
 }
 
 static void run_worlds(struct server_thread *t)
@@ -761,14 +755,16 @@ static void run_batch(struct server_thread *t)
     for (enum call_access access = ACCESS_NONE; access <= ACCESS_EXCLUSIVE; access++) {
         if (plan->calls[access] > 0) {
             t->batch->phase_ticks = 0;
+            t->batch->phase_calls = plan->calls[access];
             phases[access](t);
-            account_phase(t, plan->calls[access]);
+            turn_account_phase(t);
         }
     }
     if (plan->calls[ACCESS_WORLD] > 0) {
         run_worlds(t);
     }
-    t->batch->log_position = may_write ? durable_end_writes(log_before, goes_on_after(t)) : 0;
+    t->batch->log_position =
+        may_write ? durable_end_writes(log_before, t->batch->log_faults, goes_on_after(t)) : 0;
     stats_add(STAT_BATCHES, 1);
     stats_add(STAT_BATCH_COMMANDS, (uint64_t)t->batch->call_count);
     stats_max(STAT_BATCH_MAX, (uint64_t)t->batch->call_count);
@@ -812,7 +808,7 @@ static void keep_transaction(struct client *c)
 static inline void finish_client(struct server_thread *t, struct batch_client *bc)
 {
     struct client *c = bc->client;
-    if (unlikely(!bc->replied) || unlikely(c->flags & CLIENT_PEER_CLOSED)) {
+    if (unlikely(bc->replied == bc->carried) || unlikely(c->flags & CLIENT_PEER_CLOSED)) {
         input_receive_later(t, c);
     }
     if (unlikely(c->flags & CLIENT_CLOSE_AFTER_REPLY) && output_is_empty(c)) {
@@ -839,11 +835,14 @@ static void deliver_batch(struct server_thread *t)
 {
     struct batch_client *end = t->batch->clients + t->batch->client_count;
     for (struct batch_client *bc = t->batch->clients; bc < end; bc++) {
-        if (unlikely(t->batch->log_position) && bc->replied &&
-            (bc->access == ACCESS_EXCLUSIVE || bc->world_last)) {
+        if (unlikely(t->batch->log_position) && bc->replied && bc->wrote) {
             durable_hold(bc->client, t->batch->log_position);
         }
-        output_ranges(bc->client, &t->reply, bc->pieces, bc->replied);
+        if (unlikely(!bc->exhausted || bc->carried) && turn_carry(t, bc)) {
+            assert(bc + 1 == end);
+        } else {
+            output_ranges(bc->client, &t->reply, bc->pieces, bc->replied);
+        }
         finish_client(t, bc);
     }
     if (client_memory_is_limited()) {
@@ -853,61 +852,14 @@ static void deliver_batch(struct server_thread *t)
             }
         }
     }
-    reply_reset(&t->reply);
+    if (likely(!t->batch->carried.client)) {
+        reply_reset(&t->reply);
+    }
     arena_reset(&t->arena);
     blocked_deliver(t);
 }
 
 /* ---- the turn ---- */
-
-/* Whether a client can be freed now: what it waits for and watches is the keyspace's, which is not
- * to be had beside a script that takes long. */
-static bool may_close(const struct client *c)
-{
-    if (!c->blocked && c->session.watches.count == 0) {
-        return true;
-    }
-    bool free = keyspace_try_exclusive();
-    if (free) {
-        keyspace_unlock_exclusive();
-    }
-    return free;
-}
-
-static void close_clients(struct server_thread *t)
-{
-    /* A client that is freed is on no list any more: suspended ones were skipped, and who was made
-     * ready behind the ready list's end, and then closed, is passed over by the next turn. */
-    uint32_t kept = 0;
-    bool beside_script = false;
-    for (uint32_t i = 0; i < t->closing_count; i++) {
-        struct client *c = t->closing[i];
-        bool may = may_close(c);
-        if (likely(may && !(c->flags & CLIENT_ON_READY_LIST))) {
-            client_destroy(c);
-        } else {
-            t->closing[kept++] = c;
-            beside_script |= !may;
-        }
-    }
-    t->closing_count = kept;
-    t->more_to_do |= kept > 0;
-    if (unlikely(beside_script)) {
-        server_thread_pause(t, &turn_busy_pause);
-    }
-}
-
-static void count_traffic(struct server_thread *t)
-{
-    stats_add(STAT_TURNS, 1);
-    if (t->traffic.reads | t->traffic.writes) {
-        stats_add(STAT_READS, t->traffic.reads);
-        stats_add(STAT_WRITES, t->traffic.writes);
-        stats_add(STAT_NET_INPUT_BYTES, t->traffic.in_bytes);
-        stats_add(STAT_NET_OUTPUT_BYTES, t->traffic.out_bytes);
-        memset(&t->traffic, 0, sizeof(t->traffic));
-    }
-}
 
 void turn_serve(struct server_thread *t)
 {
@@ -942,8 +894,10 @@ void turn_run(struct server_thread *t)
             durable_end_gathering(t);
         }
         memory_keep(t);
-        subscriptions_deliver(t);
-        tracking_deliver(t);
+        if (likely(!t->batch->carried.client)) {
+            subscriptions_deliver(t);
+            tracking_deliver(t);
+        }
     }
     t->ready_count = t->ready_next = 0;
     t->input_used = 0;
@@ -962,11 +916,12 @@ void turn_run(struct server_thread *t)
     if (unlikely(t->feeds_woken)) {
         feeds_run_woken(t);
     }
-    count_traffic(t);
+    stats_add(STAT_TURNS, 1);
+    turn_count_traffic(t);
     if (client_memory_is_limited()) {
         client_memory_keep(t);
     }
     if (unlikely(t->closing_count > 0)) {
-        close_clients(t);
+        turn_close_clients(t);
     }
 }

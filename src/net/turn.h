@@ -18,6 +18,9 @@ void batch_destroy(struct batch *b);
 /* One turn: everything on the ready list, one slice of every suspended client, then the closing
  * list. */
 void turn_run(struct server_thread *t);
+/* Accounts of what the calling server thread has run and moved in this turn, early: for a call that
+ * shows them (engine/execute.h, call_settle_accounts). On another thread nothing. */
+void turn_account_so_far(void);
 
 /* ---- for busy.c: beside a script of this thread that takes long, out of its hook ---- */
 
@@ -27,6 +30,9 @@ void turn_serve(struct server_thread *t);
  * `reply`), and refuses what they still wait for. t->reply is another one. */
 void turn_settle(struct server_thread *t, struct batch *batch, struct reply *reply,
                  const struct client *running);
+/* Frees those of the thread's clients that are marked for closing, but for those that the turn
+ * which stands still goes on with, and those that wait for keys or watch some. */
+void turn_close_beside_script(struct server_thread *t);
 /* Visits the clients of a batch. */
 void turn_each_client(const struct batch *batch, void (*visit)(struct client *c));
 

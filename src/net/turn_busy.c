@@ -63,7 +63,7 @@ static _Thread_local struct client nobody = {.flags = CLIENT_CLOSE_ASAP};
 static void settle_client(struct server_thread *t, struct batch_client *bc, struct reply *reply,
                           const char *why)
 {
-    if (bc->replied && bc->access == ACCESS_EXCLUSIVE) {
+    if (bc->replied && bc->wrote) {
         durable_hold_writes(bc->client);
     }
     output_ranges(bc->client, reply, bc->pieces, bc->replied);

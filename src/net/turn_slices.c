@@ -22,8 +22,8 @@ static enum slice_outcome run_exclusive(struct call *call) REQUIRES(keyspace_loc
     return call_continue(call) ? SLICE_DONE : SLICE_GOES_ON;
 }
 
-/* Goes on as well when the lock is not to be had soon. */
-static enum slice_outcome run_slice(struct call *call)
+/* Goes on as well when the lock is not to be had soon. *wrote: the log has grown by it. */
+static enum slice_outcome run_slice(struct call *call, bool *wrote)
 {
     enum slice_outcome outcome = SLICE_GOES_ON;
     call->held = call->continuation.access;
@@ -36,7 +36,9 @@ static enum slice_outcome run_slice(struct call *call)
             keyspace_unlock_shared();
         }
     } else if (keyspace_try_exclusive()) {
+        uint64_t log_before = commit_appended();
         outcome = run_exclusive(call);
+        *wrote = commit_appended() != log_before;
         keyspace_unlock_exclusive();
         reclaim_run();
     }
@@ -77,17 +79,18 @@ static bool step_client(struct server_thread *t, struct client *c)
                         .reply = &t->reply,
                         .now_ms = keyspace_time_ms(t->wall_us / 1000),
                         .continuation = c->continuation};
-    bool may_write = call.continuation.access == ACCESS_EXCLUSIVE;
+    bool may_write = call.continuation.access == ACCESS_EXCLUSIVE, wrote = false;
+    uint32_t faults = durable_begin_batch();
     uint64_t log_before = may_write ? durable_begin_writes() : 0;
     uint32_t mark = reply_begin(&t->reply, c->session.proto);
     uint64_t begin = clock_ticks() - parked_served_ticks;
-    enum slice_outcome outcome = run_slice(&call);
+    enum slice_outcome outcome = run_slice(&call, &wrote);
     c->continuation = call.continuation;
     c->continuation_ticks += clock_ticks() - parked_served_ticks - begin;
-    uint64_t position = may_write ? durable_end_writes(log_before, false) : 0;
+    uint64_t position = may_write ? durable_end_writes(log_before, faults, false) : 0;
     uint32_t end = reply_end(&t->reply);
     if (outcome == SLICE_DONE) {
-        finish_client(t, c, &call, mark, end, position);
+        finish_client(t, c, &call, mark, end, wrote ? position : 0);
     } else if (outcome == SLICE_PAUSED) {
         hold_client(c);
     }

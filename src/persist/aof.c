@@ -436,7 +436,7 @@ void aof_turn_off(void)
     aof_log_into(-1, 0);
     keyspace_unlock_exclusive();
     aof_tail_flush(false);
-    aof_tail_trust();
+    aof_tail_leave();
     aof_set_stage(AOF_OFF);
     aof_state.scheduled = false;
 }

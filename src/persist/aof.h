@@ -17,6 +17,11 @@
  *   everysec      all              all but the last second, two while the disk is slow
  *   no            all              what the kernel has written
  *
+ * Where the log fails (a full disk, a sync that failed), writes are refused until it works again,
+ * or has been rewritten; with always, who is at a write then is told that it is not safe and loses
+ * the connection (net/durable.h). Turning the log off ends that too: what it could not write is
+ * dropped.
+ *
  * For the middle column replies wait until the kernel has their writes, as Redis's do: the thread
  * that is about to reply writes what there is, of all threads (aof_tail.h), for the batches of a
  * turn together (net/durable.h). Measured with one server thread on one core with all its helpers,

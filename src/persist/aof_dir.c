@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/spike.h"
 #include "persist/aof_priv.h"
 
 #include <errno.h>
@@ -222,7 +223,9 @@ uint64_t aof_dir_file_bytes(const char *name)
 {
     struct stat about;
     struct buf path = {0};
+    uint64_t begin = spike_begin();
     uint64_t bytes = stat(aof_dir_path(&path, name), &about) == 0 ? (uint64_t)about.st_size : 0;
+    spike_end("aof-fstat", begin);
     buf_deinit(&path);
     return bytes;
 }

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/stats.h"
 #include "engine/execute.h"
 #include "engine/propagation_error.h"
 #include "keyspace/expire.h"
@@ -122,6 +123,7 @@ static enum aof_load_result run_command(struct replay *p, uint64_t at)
     notes_outdate();
     if (c.failed) {
         p->load->failed++;
+        stats_add(STAT_UNEXPECTED_ERRORS, 1);
         propagation_error_note(false, c.argv[0], p->reply.last_error);
         /* In another database all that follows would be wrong. */
         result = call_arg_is(&c, 0, "select") ? refuse(p, at, p->reply.last_error) : result;

@@ -10,7 +10,10 @@
 #include "persist/aof.h"
 
 #include "base/clock.h"
+#include "base/field.h"
 #include "base/log.h"
+#include "base/spike.h"
+#include "base/stats.h"
 #include "engine/fork_child.h"
 #include "engine/cron.h"
 #include "engine/info.h"
@@ -25,7 +28,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +52,7 @@ static struct {
     _Atomic int64_t start_ms, took_s;
     int64_t last_end_ms;
     _Atomic bool last_ok;
-    _Atomic uint64_t count, failures, last_cow_bytes;
+    _Atomic uint64_t failures, last_cow_bytes;
 } rewrite = {.took_s = -1, .last_ok = true};
 
 bool aof_has_child(void)
@@ -80,7 +82,7 @@ static int write_temporary(const char *name)
 static void NORETURN run_child(void)
 {
     char name[48];
-    child_report_enter();
+    child_report_enter(CHILD_AOF_REWRITE);
     temporary_name((int)getpid(), name);
     int error = write_temporary(name);
     child_report_leave();
@@ -125,10 +127,11 @@ static int prepare_increment(int *fd)
 static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
 {
     keyspace_lock_exclusive();
-    child_report_begin(db_all_keys());
+    child_report_begin(CHILD_AOF_REWRITE, db_all_keys());
     if (fd >= 0) {
         aof_log_into(fd, 0);
     }
+    stats_add(STAT_AOF_REWRITES, 1);
     int pid = fork_child(CHILD_AOF_REWRITE, -1);
     if (pid == 0) {
         run_child();
@@ -169,9 +172,8 @@ static enum aof_result begin(void) EXCLUDES(keyspace_lock)
     }
     aof_state.child = pid;
     rewrite.start_ms = clock_wall_ms();
-    rewrite.count++;
     aof_apply_sync();
-    log_notice("Background rewriting of the AOF started by pid %d", pid);
+    log_notice("Background append only file rewriting started by pid %d", pid);
     return AOF_STARTED;
 }
 
@@ -204,7 +206,9 @@ static int install(const char *temporary, struct aof_manifest *next)
     struct buf name = {0}, path = {0};
     aof_manifest_next_base(next, aof_settings.file_name, aof_settings.rdb_preamble, &name);
     buf_cstr(&name);
+    uint64_t begin = spike_begin();
     int error = rename(temporary, aof_dir_path(&path, name.data)) < 0 ? errno : 0;
+    spike_end("aof-rename", begin);
     if (!error) {
         error = aof_dir_sync();
     }
@@ -246,7 +250,7 @@ static void succeed(struct aof_manifest *next)
         }
         aof_set_stage(AOF_ON);
     }
-    log_notice("The AOF has been rewritten");
+    log_notice("Background AOF rewrite terminated with success");
 }
 
 /* Puts the base under that name into its place; 0 or an errno. */
@@ -269,13 +273,16 @@ static void child_ended(int pid, int status)
     int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
     rewrite.took_s = (clock_wall_ms() - rewrite.start_ms) / 1000;
     rewrite.last_end_ms = clock_wall_ms();
-    rewrite.last_cow_bytes = child_report_read().cow_peak_bytes;
+    rewrite.last_cow_bytes = child_report_read(CHILD_AOF_REWRITE).cow_peak_bytes;
     if (!error) {
         error = finish(temporary);
     }
     if (error) {
-        log_warning("Rewriting the AOF failed: %s",
-                    WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : strerror(error));
+        if (WIFSIGNALED(status)) {
+            log_warning("Background AOF rewrite terminated by signal %d", WTERMSIG(status));
+        } else {
+            log_warning("Background AOF rewrite terminated with error: %s", strerror(error));
+        }
         note_failure();
     }
     unlink(temporary);
@@ -393,24 +400,25 @@ static void write_info(struct buf *out)
     struct aof_tail_facts facts = aof_tail_facts();
     bool child = aof_state.child != 0;
     int64_t now_s = child ? (clock_wall_ms() - rewrite.start_ms) / 1000 : -1;
-    buf_printf(
-        out,
-        "aof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"
-        "aof_last_rewrite_time_sec:%" PRId64 "\r\naof_current_rewrite_time_sec:%" PRId64
-        "\r\naof_last_bgrewrite_status:%s\r\naof_rewrites:%" PRIu64
-        "\r\naof_rewrites_consecutive_failures:%" PRIu64 "\r\naof_last_write_status:%s\r\n"
-        "aof_last_cow_size:%" PRIu64 "\r\nmodule_fork_in_progress:0\r\nmodule_fork_last_cow_size:0"
-        "\r\n",
-        aof_state.stage != AOF_OFF, child, aof_state.scheduled, (int64_t)rewrite.took_s, now_s,
-        rewrite.last_ok ? "ok" : "err", (uint64_t)rewrite.count, (uint64_t)rewrite.failures,
-        facts.write_error || facts.sync_error ? "err" : "ok", (uint64_t)rewrite.last_cow_bytes);
+    field_i64(out, "aof_enabled", aof_state.stage != AOF_OFF);
+    field_i64(out, "aof_rewrite_in_progress", child);
+    field_i64(out, "aof_rewrite_scheduled", aof_state.scheduled);
+    field_i64(out, "aof_last_rewrite_time_sec", rewrite.took_s);
+    field_i64(out, "aof_current_rewrite_time_sec", now_s);
+    field_text(out, "aof_last_bgrewrite_status", rewrite.last_ok ? "ok" : "err");
+    field_u64(out, "aof_rewrites", stats_sum(STAT_AOF_REWRITES));
+    field_u64(out, "aof_rewrites_consecutive_failures", rewrite.failures);
+    field_text(out, "aof_last_write_status", facts.write_error || facts.sync_error ? "err" : "ok");
+    field_u64(out, "aof_last_cow_size", rewrite.last_cow_bytes);
+    field_u64(out, "module_fork_in_progress", 0);
+    field_u64(out, "module_fork_last_cow_size", 0);
     if (aof_state.stage != AOF_OFF) {
-        buf_printf(out,
-                   "aof_current_size:%" PRIu64 "\r\naof_base_size:%" PRIu64
-                   "\r\naof_pending_rewrite:%d\r\naof_buffer_length:%" PRIu64
-                   "\r\naof_pending_bio_fsync:0\r\naof_delayed_fsync:%" PRIu64 "\r\n",
-                   current_bytes(), (uint64_t)aof_state.base_bytes, aof_state.scheduled,
-                   facts.buffered, facts.delayed);
+        field_u64(out, "aof_current_size", current_bytes());
+        field_u64(out, "aof_base_size", aof_state.base_bytes);
+        field_i64(out, "aof_pending_rewrite", aof_state.scheduled);
+        field_u64(out, "aof_buffer_length", facts.buffered);
+        field_u64(out, "aof_pending_bio_fsync", facts.syncing);
+        field_u64(out, "aof_delayed_fsync", facts.delayed);
     }
 }
 

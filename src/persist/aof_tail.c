@@ -5,10 +5,13 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/spike.h"
 #include "base/thread.h"
 #include "engine/commit.h"
 #include "engine/gate.h"
 #include "keyspace/evict.h"
+#include "persist/aof.h"
+#include "persist/save.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -84,6 +87,9 @@ static struct {
     int count;
 } orders GUARDED_BY(orders_lock);
 
+/* Held while a fault, or its end, is told. */
+static struct lock faults_lock = LOCK_INIT(LOCK_RANK_AOF, "aof faults");
+
 static struct {
     _Atomic(struct block *) spare;
     _Atomic int sync; /* enum aof_sync */
@@ -91,8 +97,11 @@ static struct {
     _Atomic uint64_t file_bytes, delayed, sure, sync_failures;
     _Atomic uint64_t clean_us; /* what was written before this moment is synced */
     _Atomic int write_error, sync_error;
-    _Atomic int64_t slow_us; /* aof_tail_slow */
+    _Atomic uint64_t failed_at;  /* where the write that failed begins */
+    _Atomic uint64_t left_until; /* aof_tail_leave; 0: never */
+    _Atomic int64_t slow_us;     /* aof_tail_slow */
     _Atomic bool open;
+    _Atomic bool syncing;     /* beside writes */
     _Atomic uint32_t flushes; /* wanted: sync at once */
     _Atomic size_t blocks;    /* in memory, the spare one among them */
 } shared = {.trusted = true};
@@ -165,34 +174,78 @@ static void pause_ns(int64_t ns)
     nanosleep(&time, NULL);
 }
 
+/* After every change of what is told. With a write that failed, what is behind it is doomed; with a
+ * sync that failed all that no sync has covered. Clients' writes are refused before the first is
+ * doomed, until none is. */
+static void tell_faults(void) REQUIRES(faults_lock);
 static void tell_faults(void)
 {
-    int error = atomic_load(&shared.write_error);
-    gate_set_aof(error ? error : atomic_load(&shared.sync_error));
+    int write_error = atomic_load(&shared.write_error),
+        sync_error = atomic_load(&shared.sync_error);
+    if (write_error || sync_error) {
+        gate_set_aof(write_error ? write_error : sync_error);
+        commit_set_doomed(sync_error ? 0 : atomic_load(&shared.failed_at));
+    } else {
+        commit_set_doomed(UINT64_MAX);
+        gate_set_aof(0);
+    }
 }
 
-static void note_write(int error)
+/* What stands before the position belongs to a log that has been left. */
+static bool is_left(uint64_t position)
 {
-    int before = atomic_exchange(&shared.write_error, error);
-    if (error && error != before) {
-        log_warning("Cannot write to the AOF: %s; writes are refused until it works again",
-                    strerror(error));
-    } else if (!error && before) {
-        log_notice("The AOF can be written again");
+    return position <= atomic_load(&shared.left_until);
+}
+
+static void note_write_fault(int error, uint64_t position)
+{
+    lock_acquire(&faults_lock);
+    int before = atomic_load(&shared.write_error);
+    if (error && is_left(position + 1)) {
+        error = 0;
     }
+    if (error) {
+        atomic_store(&shared.failed_at, position);
+    }
+    atomic_store(&shared.write_error, error);
     if (error != before) {
         tell_faults();
     }
+    lock_release(&faults_lock);
+    if (error && error != before) {
+        log_warning("Cannot write to the AOF: %s; writes are refused until it works again",
+                    strerror(error));
+        commit_tell();
+    } else if (!error && before) {
+        log_notice("The AOF can be written again");
+    }
 }
 
-static void note_sync_failed(int error)
+/* A write from `position` on has failed, or (0) succeeded. */
+static void note_write(int error, uint64_t position)
 {
-    log_warning("Cannot sync the AOF: %s; writes are refused until it has been rewritten",
-                strerror(error));
-    atomic_store(&shared.trusted, false);
-    atomic_fetch_add(&shared.sync_failures, 1);
-    atomic_store(&shared.sync_error, error);
-    tell_faults();
+    if (error || atomic_load(&shared.write_error)) {
+        note_write_fault(error, position);
+    }
+}
+
+/* A sync of all before `written` has failed. */
+static void note_sync_failed(int error, uint64_t written)
+{
+    lock_acquire(&faults_lock);
+    bool matters = !is_left(written);
+    if (matters) {
+        atomic_store(&shared.trusted, false);
+        atomic_fetch_add(&shared.sync_failures, 1);
+        atomic_store(&shared.sync_error, error);
+        tell_faults();
+    }
+    lock_release(&faults_lock);
+    if (matters) {
+        log_warning("Cannot sync the AOF: %s; writes are refused until it has been rewritten",
+                    strerror(error));
+        commit_tell();
+    }
 }
 
 /* ---- writing ---- */
@@ -211,7 +264,7 @@ static bool write_until(uint64_t end, struct block **block, size_t *used)
         uint64_t left = end - at;
         size_t len = left < BLOCK_BYTES - *used ? (size_t)left : BLOCK_BYTES - *used;
         ssize_t done = (ssize_t)len;
-        if (far.fd >= 0) {
+        if (far.fd >= 0 && !is_left(end)) {
             done = pwrite(far.fd, (*block)->bytes + *used, len,
                           (off_t)(far.size_bytes + (at - far.written)));
         }
@@ -244,25 +297,39 @@ void aof_tail_slow(int64_t us)
     atomic_store(&shared.slow_us, us);
 }
 
+/* How long a write took, and beside what. */
+static void note_duration(uint64_t begin, bool syncs)
+{
+    spike_end("aof-write", begin);
+    spike_end(syncs                                 ? "aof-write-pending-fsync"
+              : aof_has_child() || save_has_child() ? "aof-write-active-child"
+                                                    : "aof-write-alone",
+              begin);
+}
+
 /* Writes up to `end`, all of it or nothing. */
 static bool write_whole(uint64_t end) REQUIRES(far_lock);
 static bool write_whole(uint64_t end)
 {
+    struct block *block = far.block;
+    size_t used = far.used;
+    uint64_t begin = spike_begin();
+    bool syncs = atomic_load_explicit(&shared.syncing, memory_order_relaxed);
     int64_t slow_us = atomic_load_explicit(&shared.slow_us, memory_order_relaxed);
     if (unlikely(slow_us > 0)) {
         pause_ns(slow_us * 1000);
     }
-    struct block *block = far.block;
-    size_t used = far.used;
-    if (!write_until(end, &block, &used)) {
-        int error = errno;
+    bool fine = write_until(end, &block, &used);
+    int error = errno;
+    note_duration(begin, syncs);
+    if (!fine) {
         if (far.fd >= 0 && ftruncate(far.fd, (off_t)far.size_bytes) < 0) {
             log_verbose("A torn command stays at the end of the AOF: %s", strerror(errno));
         }
-        note_write(error);
+        note_write(error, far.written);
         return false;
     }
-    note_write(0);
+    note_write(0, end);
     far.size_bytes += end - far.written;
     far.written = end;
     far.used = used;
@@ -361,8 +428,15 @@ static void sync_file(void)
     int fd = far.fd;
     uint64_t written = far.written;
     lock_release(&far_lock);
-    if (fd >= 0 && fdatasync(fd) < 0) {
-        note_sync_failed(errno);
+    uint64_t begin = spike_begin();
+    atomic_store_explicit(&shared.syncing, fd >= 0, memory_order_relaxed);
+    int error = fd >= 0 && fdatasync(fd) < 0 ? errno : 0;
+    atomic_store_explicit(&shared.syncing, false, memory_order_relaxed);
+    if (fd >= 0 && atomic_load(&shared.sync) == AOF_SYNC_ALWAYS) {
+        spike_end("aof-fsync-always", begin);
+    }
+    if (error) {
+        note_sync_failed(error, written);
         return;
     }
     syncer.synced_us = begin_us;
@@ -473,7 +547,7 @@ static void begin_file(const struct order *order)
         /* Whatever appendfsync says: nobody looks after this file later, and what the next one
          * gets must not reach the disk before it. A fault is told. */
         if (fdatasync(far.fd) < 0) {
-            note_sync_failed(errno);
+            note_sync_failed(errno, far.written);
         } else {
             publish_sure(far.written);
         }
@@ -599,10 +673,21 @@ bool aof_tail_flush(bool sync)
 
 void aof_tail_trust(void)
 {
+    lock_acquire(&faults_lock);
     atomic_store(&shared.sync_error, 0);
     atomic_store(&shared.trusted, true);
     tell_faults();
+    lock_release(&faults_lock);
     commit_kick();
+}
+
+void aof_tail_leave(void)
+{
+    lock_acquire(&faults_lock);
+    atomic_store(&shared.left_until, commit_appended());
+    atomic_store(&shared.write_error, 0);
+    lock_release(&faults_lock);
+    aof_tail_trust();
 }
 
 void aof_tail_set_sync(enum aof_sync sync)
@@ -626,6 +711,7 @@ struct aof_tail_facts aof_tail_facts(void)
         .file_bytes = atomic_load(&shared.file_bytes),
         .buffered = commit_appended() - commit_written(),
         .delayed = atomic_load(&shared.delayed),
+        .syncing = atomic_load(&shared.syncing),
         .write_error = atomic_load(&shared.write_error),
         .sync_error = atomic_load(&shared.sync_error),
         .sync_failures = atomic_load(&shared.sync_failures),

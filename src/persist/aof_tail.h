@@ -14,9 +14,10 @@
  * of it is written.
  *
  * When a write fails (ENOSPC, EIO), what of it had come into the file is cut off again and the same
- * bytes are tried once more later; meanwhile the fault is told. When a sync fails, nobody can know
- * what of the file is on the disk, and no later sync of it is believed: commit_synced stands still
- * until aof_tail_trust says that everything before is safe otherwise (a rewrite).
+ * bytes are tried once more later; meanwhile the fault is told (engine/commit.h, doomed). When a
+ * sync fails, nobody can know what of the file is on the disk, and no later sync of it is believed:
+ * commit_synced stands still until aof_tail_trust says that everything before is safe otherwise (a
+ * rewrite).
  *
  * State: the near end is keyspace, the far end behind a lock that is held while a file is written,
  * orders to the thread are behind a leaf lock, figures are atomic. */
@@ -50,6 +51,9 @@ bool aof_tail_flush(bool sync) EXCLUDES(keyspace_lock);
 /* All that stands in files before the current one, and `before` it was opened, is safe otherwise:
  * syncs of the current one are believed again. */
 void aof_tail_trust(void);
+/* The log has been turned off (aof_tail_open with -1): what its files have not taken is dropped,
+ * and no fault of theirs counts any more. */
+void aof_tail_leave(void);
 
 /* appendfsync; and whether syncs are left out just now (no-appendfsync-on-rewrite). */
 void aof_tail_set_sync(enum aof_sync sync);
@@ -71,6 +75,7 @@ struct aof_tail_facts {
     uint64_t sync_failures; /* so far */
     int files_waiting;      /* opened, and not begun: the one before is not written and synced */
     bool open;              /* there is a file */
+    bool syncing;           /* a sync runs just now */
 };
 /* Any thread. */
 struct aof_tail_facts aof_tail_facts(void);

@@ -23,30 +23,31 @@ struct report {
 };
 
 static struct {
-    struct report *page; /* NULL: the system had none to give; nothing is told then */
-    bool in_child;
+    struct report *page; /* one a kind; NULL: the system had none to give; nothing is told then */
+    struct report *own;  /* in a child: its kind's */
 } state;
+
+#define PAGE_BYTES (CHILD_KINDS * sizeof(struct report))
 
 void child_report_setup(void)
 {
     assert(!state.page);
-    void *page = mmap(NULL, sizeof(struct report), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     state.page = page == MAP_FAILED ? NULL : page;
 }
 
 void child_report_teardown(void)
 {
     if (state.page) {
-        munmap(state.page, sizeof(struct report));
+        munmap(state.page, PAGE_BYTES);
         state.page = NULL;
     }
 }
 
-void child_report_begin(uint64_t total_keys)
+void child_report_begin(enum child_kind kind, uint64_t total_keys)
 {
-    struct report *r = state.page;
-    if (r) {
+    if (state.page) {
+        struct report *r = &state.page[kind];
         r->keys_done = r->cow_bytes = r->cow_peak_bytes = 0;
         r->cow_measured_ms = 0;
         r->keys_total = total_keys;
@@ -87,36 +88,36 @@ static void measure(struct report *r)
     r->cow_measured_ms = clock_wall_ms();
 }
 
-void child_report_enter(void)
+void child_report_enter(enum child_kind kind)
 {
-    state.in_child = true;
+    state.own = state.page ? &state.page[kind] : NULL;
 }
 
 void child_report_keys(uint64_t more)
 {
-    struct report *r = state.page;
+    struct report *r = state.own;
     if (!r) {
         return;
     }
     r->keys_done += more;
-    if (state.in_child && clock_wall_ms() - r->cow_measured_ms >= MEASURE_PERIOD_MS) {
+    if (clock_wall_ms() - r->cow_measured_ms >= MEASURE_PERIOD_MS) {
         measure(r);
     }
 }
 
 void child_report_leave(void)
 {
-    if (state.page) {
-        measure(state.page);
+    if (state.own) {
+        measure(state.own);
     }
 }
 
-struct child_figures child_report_read(void)
+struct child_figures child_report_read(enum child_kind kind)
 {
-    struct report *r = state.page;
-    if (!r) {
+    if (!state.page) {
         return (struct child_figures){0};
     }
+    const struct report *r = &state.page[kind];
     return (struct child_figures){.keys_done = r->keys_done,
                                   .keys_total = r->keys_total,
                                   .cow_bytes = r->cow_bytes,

@@ -1,10 +1,10 @@
 /* What a forked child that writes the data set tells the server of its progress: how many keys it
- * has written and how much memory the two no longer share. One page that both map; there is one
- * child at a time. State: atomic. */
+ * has written and how much memory the two no longer share. One page that both map, with a place for
+ * each kind of child: of a kind there is one at a time. State: atomic. */
 #ifndef PERSIST_CHILD_REPORT_H
 #define PERSIST_CHILD_REPORT_H
 
-#include "base/compiler.h"
+#include "engine/fork_child.h"
 
 #include <stdint.h>
 
@@ -12,11 +12,11 @@
 void child_report_setup(void);
 void child_report_teardown(void);
 /* Before a fork: what the child will write, and nothing done yet. */
-void child_report_begin(uint64_t total_keys);
-/* In the child: from now on it measures its memory, too. */
-void child_report_enter(void);
-/* So many more keys are written. In the child, about once a second, it also measures its memory.
- * Safe in a forked child; does no more than count elsewhere. */
+void child_report_begin(enum child_kind kind, uint64_t total_keys);
+/* In the child: from now on it tells. */
+void child_report_enter(enum child_kind kind);
+/* So many more keys are written. In a child that tells; about once a second it also measures its
+ * memory. Elsewhere nothing. */
 void child_report_keys(uint64_t more);
 /* In the child, at its end: measures its memory a last time. */
 void child_report_leave(void);
@@ -26,7 +26,7 @@ struct child_figures {
     uint64_t cow_bytes, cow_peak_bytes; /* memory that was copied because one of the two wrote */
     int64_t cow_measured_ms;            /* Unix; 0: not yet */
 };
-/* What the last child has told. Any thread. */
-struct child_figures child_report_read(void);
+/* What the last child of that kind has told. Any thread. */
+struct child_figures child_report_read(enum child_kind kind);
 
 #endif

@@ -2,6 +2,7 @@
 #include "persist/load.h"
 
 #include "base/clock.h"
+#include "base/field.h"
 #include "base/futex.h"
 #include "base/log.h"
 #include "base/thread.h"
@@ -279,15 +280,14 @@ void load_accept(void)
 
 void load_write_info(struct buf *out)
 {
-    buf_printf(out, "loading:%d\r\nasync_loading:%d\r\n", load.state == STATE_LOADING,
-               load.is_serving);
+    field_i64(out, "loading", load.state == STATE_LOADING);
+    field_i64(out, "async_loading", load.is_serving);
 }
 
 void load_write_info_progress(struct buf *out)
 {
-    buf_printf(
-        out, "rdb_last_load_keys_expired:%" PRIu64 "\r\nrdb_last_load_keys_loaded:%" PRIu64 "\r\n",
-        (uint64_t)load.expired, (uint64_t)load.keys);
+    field_u64(out, "rdb_last_load_keys_expired", load.expired);
+    field_u64(out, "rdb_last_load_keys_loaded", load.keys);
     if (load.state != STATE_LOADING && !load.is_serving) {
         return;
     }
@@ -298,11 +298,12 @@ void load_write_info_progress(struct buf *out)
     /* As fast as so far; one second is what nobody knows yet. */
     uint64_t eta_s =
         took_s < 1 || done == 0 ? 1 : (uint64_t)((double)left * (double)took_s / (double)done);
-    buf_printf(out,
-               "loading_start_time:%" PRId64 "\r\nloading_total_bytes:%" PRIu64
-               "\r\nloading_rdb_used_mem:%" PRIu64 "\r\nloading_loaded_bytes:%" PRIu64
-               "\r\nloading_loaded_perc:%.2f\r\nloading_eta_seconds:%" PRIu64 "\r\n",
-               load.start_ms / 1000, total, (uint64_t)load.used_bytes, done, share * 100.0, eta_s);
+    field_i64(out, "loading_start_time", load.start_ms / 1000);
+    field_u64(out, "loading_total_bytes", total);
+    field_u64(out, "loading_rdb_used_mem", load.used_bytes);
+    field_u64(out, "loading_loaded_bytes", done);
+    field_fixed(out, "loading_loaded_perc", share * 100.0, 2);
+    field_u64(out, "loading_eta_seconds", eta_s);
 }
 
 const struct option load_options[] = {

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/stats.h"
 #include "ds/intset.h"
 #include "ds/listpack.h"
 
@@ -111,6 +112,7 @@ static size_t read_ziplist_back(const unsigned char *at, size_t left, size_t *ba
 
 bool packed_each_ziplist(struct slice bytes, packed_visit_fn visit, void *context)
 {
+    stats_add(STAT_SANITIZATIONS, 1);
     const unsigned char *start = (const unsigned char *)bytes.ptr;
     if (bytes.len < ZIPLIST_HEADER_BYTES + 1 || load_little(start, 4) != bytes.len ||
         start[bytes.len - 1] != PACKED_END) {
@@ -165,6 +167,7 @@ static bool read_zipmap_len(const unsigned char **at, const unsigned char *end, 
 
 bool packed_each_zipmap(struct slice bytes, packed_visit_fn visit, void *context)
 {
+    stats_add(STAT_SANITIZATIONS, 1);
     const unsigned char *at = (const unsigned char *)bytes.ptr;
     if (bytes.len < 2 || at[bytes.len - 1] != PACKED_END) {
         return false;
@@ -196,6 +199,7 @@ bool packed_each_zipmap(struct slice bytes, packed_visit_fn visit, void *context
 
 bool packed_each_listpack(struct slice bytes, packed_visit_fn visit, void *context)
 {
+    stats_add(STAT_SANITIZATIONS, 1);
     const unsigned char *lp = (const unsigned char *)bytes.ptr;
     if (!listpack_validate(lp, bytes.len, NULL, NULL)) {
         return false;
@@ -211,6 +215,7 @@ bool packed_each_listpack(struct slice bytes, packed_visit_fn visit, void *conte
 
 bool packed_each_intset(struct slice bytes, packed_visit_fn visit, void *context)
 {
+    stats_add(STAT_SANITIZATIONS, 1);
     if (!intset_validate(bytes.ptr, bytes.len)) {
         return false;
     }

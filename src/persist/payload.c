@@ -6,6 +6,8 @@
 #include "persist/rdb_value.h"
 
 #define FOOTER_BYTES 10
+/* Room that most payloads need no more than. */
+#define USUAL_BYTES 1024
 
 bool payload_trusts_checksums;
 
@@ -13,12 +15,20 @@ void payload_write(struct buf *out, const struct entry *e)
 {
     struct rdb_writer w;
     rdb_writer_init(&w, -1, true, false);
+    buf_reserve(&w.out, USUAL_BYTES);
     rdb_write_byte(&w, rdb_value_type(e));
     rdb_save_value(&w, e);
     rdb_write_byte(&w, RDB_VERSION_WRITTEN);
     rdb_write_byte(&w, 0);
     rdb_write_u64(&w, crc64(0, w.out.data, w.out.len));
-    buf_append_slice(out, buf_slice(&w.out));
+    if (out->len == 0 && w.out.len > w.out.capacity / 2) {
+        /* It takes the bytes over instead of copying them, where that leaves little room unused. */
+        struct buf written = w.out;
+        w.out = *out;
+        *out = written;
+    } else {
+        buf_append_slice(out, buf_slice(&w.out));
+    }
     rdb_writer_deinit(&w);
 }
 

@@ -18,9 +18,13 @@
 /* Writes all databases into file `name` of the current directory; 0, or the errno of what failed,
  * with the file that was there as it was. Logs nothing, takes no lock: for a child as well. */
 int rdb_file_save(const char *name, int64_t now_ms) REQUIRES_SHARED(keyspace_lock);
-/* Writes all databases into an open file or pipe; 0 or an errno. `stream_db`: the database that the
- * replication stream behind it is for. For a child as well. */
-int rdb_file_write(int fd, int64_t now_ms, int stream_db) REQUIRES_SHARED(keyspace_lock);
+/* Parts of a data set that who asks for one may not want: bits. */
+#define RDB_FILE_KEYS 1U
+#define RDB_FILE_FUNCTIONS 2U
+/* Writes all databases into an open file or pipe, without the parts `left_out`; 0 or an errno.
+ * `stream_db`: the database that the replication stream behind it is for. For a child as well. */
+int rdb_file_write(int fd, int64_t now_ms, int stream_db, unsigned left_out)
+    REQUIRES_SHARED(keyspace_lock);
 /* Writes all databases into the open file as the base of an AOF, and syncs it; 0 or an errno. For a
  * child as well. */
 int rdb_file_write_base(int fd, int64_t now_ms) REQUIRES_SHARED(keyspace_lock);

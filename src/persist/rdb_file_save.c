@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/spike.h"
 #include "base/version.h"
 #include "engine/fork_child.h"
 #include "engine/function_store.h"
@@ -155,28 +156,45 @@ static void save_head(struct saver *s, bool aof_base, int stream_db)
         snprintf(text, sizeof(text), "%d", stream_db);
         write_aux(&s->w, "repl-stream-db", text);
     }
+}
+
+static void save_functions(struct saver *s) REQUIRES_SHARED(keyspace_lock);
+static void save_functions(struct saver *s)
+{
     for (size_t i = 0; i < function_store_count(); i++) {
         rdb_write_byte(&s->w, RDB_OP_FUNCTION);
         rdb_write_string(&s->w, function_store_code(i));
     }
 }
 
-/* Writes everything into the open file. */
-static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db)
+/* What has expired and was not told as deleted is still there in the history that a stream or the
+ * file's notes go on with. */
+static void save_keys(struct saver *s, bool for_stream) REQUIRES_SHARED(keyspace_lock);
+static void save_keys(struct saver *s, bool for_stream)
+{
+    bool frozen = expire_frozen;
+    expire_frozen |= s->has_notes || for_stream;
+    for (int i = 0; i < db_count(); i++) {
+        save_db(s, db_at(i));
+    }
+    expire_frozen = frozen;
+}
+
+/* Writes everything but `left_out` into the open file. */
+static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db, unsigned left_out)
     REQUIRES_SHARED(keyspace_lock);
-static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db)
+static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db, unsigned left_out)
 {
     struct saver s = {.now_ms = now_ms};
     rdb_writer_init(&s.w, fd, rdb_file_compress, rdb_file_checksum);
     s.w.sync_often = rdb_file_sync_often && stream_db < 0; /* a pipe cannot be */
     save_head(&s, aof_base, stream_db);
-    /* What has expired and was not told as deleted is still there in the history. */
-    bool frozen = expire_frozen;
-    expire_frozen |= s.has_notes || stream_db >= 0;
-    for (int i = 0; i < db_count(); i++) {
-        save_db(&s, db_at(i));
+    if (!(left_out & RDB_FILE_FUNCTIONS)) {
+        save_functions(&s);
     }
-    expire_frozen = frozen;
+    if (!(left_out & RDB_FILE_KEYS)) {
+        save_keys(&s, stream_db >= 0);
+    }
     rdb_write_byte(&s.w, RDB_OP_EOF);
     bool ok = rdb_writer_flush(&s.w);
     if (ok) {
@@ -197,17 +215,19 @@ void rdb_file_remove_rest(int pid)
 {
     char name[32];
     temporary_name(pid, name);
+    uint64_t begin = spike_begin();
     unlink(name);
+    spike_end("rdb-unlink-temp-file", begin);
 }
 
-int rdb_file_write(int fd, int64_t now_ms, int stream_db)
+int rdb_file_write(int fd, int64_t now_ms, int stream_db, unsigned left_out)
 {
-    return save_all(fd, now_ms, false, stream_db);
+    return save_all(fd, now_ms, false, stream_db, left_out);
 }
 
 int rdb_file_write_base(int fd, int64_t now_ms)
 {
-    int error = save_all(fd, now_ms, true, -1);
+    int error = save_all(fd, now_ms, true, -1, 0);
     return !error && fsync(fd) < 0 ? errno : error;
 }
 
@@ -219,7 +239,7 @@ int rdb_file_save(const char *name, int64_t now_ms)
     if (fd < 0) {
         return errno;
     }
-    int error = save_all(fd, now_ms, false, -1);
+    int error = save_all(fd, now_ms, false, -1, 0);
     if (!error && fsync(fd) < 0) {
         error = errno;
     }

@@ -114,7 +114,8 @@ void rdb_write_double(struct rdb_writer *w, double value)
 static bool write_integer(struct rdb_writer *w, struct slice s)
 {
     int64_t value;
-    if (s.len > 11 || !num_parse_i64(s, &value) || value < INT32_MIN || value > INT32_MAX) {
+    if (s.len > 11 || s.len == 0 || (unsigned char)s.ptr[0] > '9' || !num_parse_i64(s, &value) ||
+        value < INT32_MIN || value > INT32_MAX) {
         return false;
     }
     unsigned encoding = value >= INT8_MIN && value <= INT8_MAX     ? RDB_INT8
@@ -157,6 +158,13 @@ void rdb_write_string(struct rdb_writer *w, struct slice s)
         return;
     }
     if (w->compress && s.len >= COMPRESS_MIN_BYTES && write_compressed(w, s)) {
+        return;
+    }
+    if (s.len < 1 << 6) {
+        /* Most strings: both at once. */
+        unsigned char b[1 << 6] = {(unsigned char)s.len};
+        memcpy(b + 1, s.ptr, s.len);
+        rdb_write(w, b, 1 + s.len);
         return;
     }
     rdb_write_len(w, s.len);

@@ -2,6 +2,7 @@
 #include "persist/save.h"
 
 #include "base/clock.h"
+#include "base/field.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "engine/cron.h"
@@ -41,10 +42,11 @@ static struct {
     bool flushed;         /* the unit that is open has emptied everything */
     uint64_t child_dirty; /* STAT_DIRTY when it was forked */
     _Atomic int64_t child_start_ms;
-    _Atomic uint64_t saved_dirty; /* STAT_DIRTY when the last successful save began */
+    _Atomic int64_t transfer_start_ms; /* of the child that writes for replicas; 0 without one */
+    _Atomic uint64_t saved_dirty;      /* STAT_DIRTY when the last successful save began */
     _Atomic int64_t last_s, last_try_s, last_took_s; /* the last -1: none yet */
     _Atomic bool last_ok;
-    _Atomic uint64_t saves, last_cow_bytes;
+    _Atomic uint64_t last_cow_bytes;
 } state = {.last_took_s = -1, .last_ok = true};
 
 int64_t save_last_s(void)
@@ -72,7 +74,6 @@ static void note_end(int error, uint64_t dirty)
         state.last_ok = true;
         state.saved_dirty = dirty;
         state.last_s = clock_wall_ms() / 1000;
-        state.saves++;
         log_notice("DB saved on disk");
     } else {
         log_warning("Saving into %s failed: %s", save_settings.file_name, strerror(error));
@@ -124,7 +125,7 @@ enum save_result save_now(void)
 static void NORETURN run_child(int64_t now_ms) REQUIRES_SHARED(keyspace_lock);
 static void NORETURN run_child(int64_t now_ms)
 {
-    child_report_enter();
+    child_report_enter(CHILD_SAVE);
     int error = rdb_file_save(save_settings.file_name, now_ms);
     child_report_leave();
     _exit(error < 0 || error > 255 ? EIO : error);
@@ -138,7 +139,8 @@ static enum save_result begin_child(void)
     assert(state.child == 0);
     state.last_try_s = now_ms / 1000;
     state.child_dirty = stats_sum(STAT_DIRTY);
-    child_report_begin(db_all_keys());
+    stats_add(STAT_RDB_SAVES, 1);
+    child_report_begin(CHILD_SAVE, db_all_keys());
     int pid = fork_child(CHILD_SAVE, -1);
     if (pid == 0) {
         run_child(now_ms);
@@ -184,19 +186,41 @@ void save_schedule(void)
     state.scheduled = true;
 }
 
+static void note_child(enum child_kind kind, int64_t start_ms)
+{
+    state.last_cow_bytes = child_report_read(kind).cow_peak_bytes;
+    state.last_took_s = (clock_wall_ms() - start_ms) / 1000;
+}
+
+void save_transfer_begins(void)
+{
+    child_report_begin(CHILD_TRANSFER, db_all_keys());
+    state.transfer_start_ms = clock_wall_ms();
+}
+
+void save_transfer_ended(void)
+{
+    note_child(CHILD_TRANSFER, state.transfer_start_ms);
+    state.transfer_start_ms = 0;
+}
+
 /* The child has ended with that status of waitpid. */
 static void child_ended(int pid, int status)
 {
     int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
     if (WIFSIGNALED(status)) {
-        log_warning("Background saving was ended by signal %d", WTERMSIG(status));
+        log_warning("Background saving terminated by signal %d", WTERMSIG(status));
+    } else if (error) {
+        log_warning("Background saving error: %s", strerror(error));
     }
     rdb_file_remove_rest(pid);
     state.child = 0;
-    state.last_cow_bytes = child_report_read().cow_peak_bytes;
-    state.last_took_s = (clock_wall_ms() - state.child_start_ms) / 1000;
+    note_child(CHILD_SAVE, state.child_start_ms);
     state.last_ok = error == 0;
     note_end(error, state.child_dirty);
+    if (!error) {
+        log_notice("Background saving terminated with success");
+    }
 }
 
 /* With the lock: FLUSHALL, on any thread, may be about to end the child. */
@@ -461,33 +485,43 @@ void save_at_exit(unsigned flags)
     }
 }
 
-/* Of the child that runs; zeros without one. */
-static void write_child_info(struct buf *out, bool runs)
+/* Of the child that runs, of two of that for the server itself; zeros without one. */
+static void write_child_info(struct buf *out)
 {
-    struct child_figures f = runs ? child_report_read() : (struct child_figures){0};
+    struct child_figures f = {0};
+    if (state.child) {
+        f = child_report_read(CHILD_SAVE);
+    } else if (aof_has_child()) {
+        f = child_report_read(CHILD_AOF_REWRITE);
+    } else if (state.transfer_start_ms) {
+        f = child_report_read(CHILD_TRANSFER);
+    }
     int64_t age_s = f.cow_measured_ms ? (clock_wall_ms() - f.cow_measured_ms) / 1000 : 0;
     double share = f.keys_total ? (double)f.keys_done / (double)f.keys_total : 0;
-    buf_printf(out,
-               "current_cow_peak:%" PRIu64 "\r\ncurrent_cow_size:%" PRIu64
-               "\r\ncurrent_cow_size_age:%" PRId64 "\r\ncurrent_fork_perc:%.2f\r\n"
-               "current_save_keys_processed:%" PRIu64 "\r\ncurrent_save_keys_total:%" PRIu64 "\r\n",
-               f.cow_peak_bytes, f.cow_bytes, age_s, share * 100.0, f.keys_done, f.keys_total);
+    field_u64(out, "current_cow_peak", f.cow_peak_bytes);
+    field_u64(out, "current_cow_size", f.cow_bytes);
+    field_i64(out, "current_cow_size_age", age_s);
+    field_fixed(out, "current_fork_perc", share * 100.0, 2);
+    field_u64(out, "current_save_keys_processed", f.keys_done);
+    field_u64(out, "current_save_keys_total", f.keys_total);
 }
 
 static void write_info(struct buf *out)
 {
-    int child = state.child;
-    int64_t took_s = child ? (clock_wall_ms() - state.child_start_ms) / 1000 : -1;
+    int64_t transfer_ms = state.transfer_start_ms;
+    int64_t start_ms = state.child ? (int64_t)state.child_start_ms : transfer_ms;
+    bool writes = state.child || transfer_ms;
+    int64_t took_s = writes ? (clock_wall_ms() - start_ms) / 1000 : -1;
     load_write_info(out);
-    write_child_info(out, child != 0);
-    buf_printf(out,
-               "rdb_changes_since_last_save:%" PRIu64 "\r\nrdb_bgsave_in_progress:%d\r\n"
-               "rdb_last_save_time:%" PRId64 "\r\nrdb_last_bgsave_status:%s\r\n"
-               "rdb_last_bgsave_time_sec:%" PRId64 "\r\nrdb_current_bgsave_time_sec:%" PRId64
-               "\r\nrdb_saves:%" PRIu64 "\r\nrdb_last_cow_size:%" PRIu64 "\r\n",
-               changes(), child != 0, save_last_s(), state.last_ok ? "ok" : "err",
-               (int64_t)state.last_took_s, took_s, (uint64_t)state.saves,
-               (uint64_t)state.last_cow_bytes);
+    write_child_info(out);
+    field_u64(out, "rdb_changes_since_last_save", changes());
+    field_i64(out, "rdb_bgsave_in_progress", writes);
+    field_i64(out, "rdb_last_save_time", save_last_s());
+    field_text(out, "rdb_last_bgsave_status", state.last_ok ? "ok" : "err");
+    field_i64(out, "rdb_last_bgsave_time_sec", state.last_took_s);
+    field_i64(out, "rdb_current_bgsave_time_sec", took_s);
+    field_u64(out, "rdb_saves", stats_sum(STAT_RDB_SAVES));
+    field_u64(out, "rdb_last_cow_size", state.last_cow_bytes);
     load_write_info_progress(out);
 }
 

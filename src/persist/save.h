@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/option.h"
 #include "engine/gil.h"
+#include "keyspace/lock.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,6 +45,11 @@ void save_schedule(void) REQUIRES(gil);
 void save_abandon(void) REQUIRES(gil);
 /* True while a child saves: there is one child at a time. */
 bool save_has_child(void);
+/* A child is about to be forked that writes the data set for replicas, and it has ended, in
+ * whatever way: INFO shows it as a save. It tells as CHILD_TRANSFER (child_report.h). One at a
+ * time; the keyspace lock is held at the beginning. */
+void save_transfer_begins(void) REQUIRES_SHARED(keyspace_lock);
+void save_transfer_ended(void);
 /* Unix seconds of the last save that succeeded, or of the start. */
 int64_t save_last_s(void);
 

@@ -1,13 +1,16 @@
 /* SAVE, BGSAVE, LASTSAVE. */
 #include "persist/persist.h"
 
+#include "base/stats.h"
 #include "engine/call.h"
 #include "persist/save.h"
 
 WORLD_COMMAND(save_command)
 {
     gil_assert_world();
-    switch (save_now()) {
+    enum save_result result = save_now();
+    stats_add(STAT_RDB_SAVES, result != SAVE_RUNNING);
+    switch (result) {
     case SAVE_DONE:
         reply_ok(c->reply);
         return;

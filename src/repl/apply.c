@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/stats.h"
 #include "engine/propagation_error.h"
 #include "engine/tracking.h"
 #include "engine/transaction.h"
@@ -97,6 +98,7 @@ static void report(const struct request *request, struct slice error)
     log_warning("What the primary did failed here: %.*s: %.*s",
                 (int)(name.len < 64 ? name.len : 64), name.ptr,
                 (int)(error.len < 256 ? error.len : 256), error.ptr);
+    stats_add(STAT_UNEXPECTED_ERRORS, 1);
     if (follow_settings.read_only) { /* else it may be the doing of our own clients */
         propagation_error_note(true, name, error);
     }

@@ -211,6 +211,14 @@ void backlog_forget_id(void)
     new_id();
 }
 
+void backlog_forget_kept(void)
+{
+    if (backlog.on) {
+        chain_reader_drop(&backlog.first);
+        chain_reader_at_end(&backlog.first, &backlog.chain);
+    }
+}
+
 void backlog_promote(void)
 {
     char id[REPL_ID_LEN];

@@ -68,6 +68,8 @@ void backlog_rename(struct slice id) REQUIRES(keyspace_lock);
 /* DEBUG CHANGE-REPL-ID: another id, and nothing of the old one; replicas that are cut off then
  * fetch everything. */
 void backlog_forget_id(void) REQUIRES(keyspace_lock);
+/* DEBUG TRUNCATE-REPL-BACKLOG: keeps nothing of what was told so far; who is connected reads on. */
+void backlog_forget_kept(void) REQUIRES(keyspace_lock);
 /* A replica becomes a primary: a new id, its writes are the stream. Not within a unit. */
 void backlog_promote(void) REQUIRES(keyspace_lock);
 

@@ -1,6 +1,7 @@
 /* See follow.h. */
 #include "repl/follow.h"
 
+#include "base/field.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -112,11 +113,19 @@ static char *slice_copy(struct slice text)
     return copy;
 }
 
+/* KeyDB's replica-quorum counts the primaries that are there; we have one at most. */
+static bool is_stale(void)
+{
+    int64_t present = follow_is_connected() ? 1 : 0;
+    int64_t wanted = follow_settings.quorum < 0 ? 1 : follow_settings.quorum;
+    return present < wanted;
+}
+
 void follow_judge(void)
 {
     bool replica = follow.is_replica;
     gate_set(GATE_READONLY, replica && follow_settings.read_only);
-    gate_set(GATE_STALE, replica && !follow_settings.serve_stale && !follow_is_connected());
+    gate_set(GATE_STALE, replica && !follow_settings.serve_stale && is_stale());
     identity_set_replica(replica);
     expire_set_elsewhere(replica);
     evict_set_elsewhere(replica);
@@ -626,21 +635,24 @@ void follow_write_info(struct buf *out)
         buf_append_cstr(out, "role:master\r\n");
         return;
     }
-    buf_printf(out,
-               "role:slave\r\nmaster_host:%s\r\nmaster_port:%" PRId64
-               "\r\nmaster_link_status:%s\r\nmaster_last_io_seconds_ago:%" PRId64
-               "\r\nmaster_sync_in_progress:%d\r\nslave_read_repl_offset:%" PRIu64
-               "\r\nslave_repl_offset:%" PRIu64 "\r\n",
-               follow_settings.host, follow_settings.port, connected ? "up" : "down",
-               connected ? seconds_since(follow.heard_ms) : -1, follow.state == FOLLOW_SYNC,
-               backlog_offset(), backlog_offset());
+    field_text(out, "role", "slave");
+    /* KeyDB's, for its monitors: with one primary, and by replica-quorum. */
+    field_text(out, "master_global_link_status", is_stale() ? "down" : "up");
+    field_i64(out, "connected_masters", connected);
+    field_text(out, "master_host", follow_settings.host);
+    field_i64(out, "master_port", follow_settings.port);
+    field_text(out, "master_link_status", connected ? "up" : "down");
+    field_i64(out, "master_last_io_seconds_ago", connected ? seconds_since(follow.heard_ms) : -1);
+    field_i64(out, "master_sync_in_progress", follow.state == FOLLOW_SYNC);
+    field_u64(out, "slave_read_repl_offset", backlog_offset());
+    field_u64(out, "slave_repl_offset", backlog_offset());
     follow_write_transfer(out);
     if (!connected) {
-        buf_printf(out, "master_link_down_since_seconds:%" PRId64 "\r\n",
-                   seconds_since(follow.down_ms));
+        field_i64(out, "master_link_down_since_seconds", seconds_since(follow.down_ms));
     }
-    buf_printf(out, "slave_priority:%" PRId64 "\r\nslave_read_only:%d\r\nreplica_announced:%d\r\n",
-               follow_settings.priority, follow_settings.read_only, follow_settings.announced);
+    field_i64(out, "slave_priority", follow_settings.priority);
+    field_i64(out, "slave_read_only", follow_settings.read_only);
+    field_i64(out, "replica_announced", follow_settings.announced);
 }
 
 /* ---- options ---- */
@@ -726,6 +738,13 @@ const struct option follow_options[] = {
      .type = OPTION_BOOL,
      .target = &follow_settings.serve_stale,
      .initial = "yes",
+     .apply = follow_apply_option},
+    {.name = "replica-quorum",
+     .type = OPTION_INT,
+     .target = &follow_settings.quorum,
+     .initial = "-1",
+     .min = -1,
+     .max = INT32_MAX,
      .apply = follow_apply_option},
     {.name = "replica-lazy-flush",
      .alias = "slave-lazy-flush",

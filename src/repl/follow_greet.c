@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* How KeyDB answers REPLCONF capa on an active replica, behind OK. */
+#define KEYDB_ACTIVE "active-replica"
+
 bool follow_ask(struct follow_link *l, char line[FOLLOW_LINE_BYTES], int argc,
                 const struct slice *argv)
 {
@@ -89,8 +92,19 @@ static bool introduce(struct follow_link *l, const struct greeting *g)
         !FOLLOW_ASK(l, line, SLICE("REPLCONF"), SLICE("ip-address"), buf_slice(&g->ip))) {
         return false;
     }
-    return FOLLOW_ASK(l, line, SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"), SLICE("capa"),
-                      SLICE("psync2"));
+    if (!FOLLOW_ASK(l, line, SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"), SLICE("capa"),
+                    SLICE("psync2"))) {
+        return false;
+    }
+    /* An active replica of KeyDB says so, and wraps every write into a command (RREPLAY) that we do
+     * not know: the first copy would be all that we ever get, and nobody would notice. */
+    if (strstr(line, " " KEYDB_ACTIVE) != NULL) {
+        log_warning(
+            "The primary is an active replica of KeyDB, whose stream (RREPLAY) this version "
+            "can't follow; with 'active-replica no' there, it can");
+        return false;
+    }
+    return true;
 }
 
 bool follow_greet(struct follow_link *l)

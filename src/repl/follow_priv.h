@@ -27,6 +27,7 @@ struct follow_settings {
     int64_t port;
     char *user, *password;
     bool read_only, serve_stale, announced, lazy_flush;
+    int64_t quorum; /* replica-quorum: that many primaries must be there, -1: all */
     int diskless_load;
     int64_t priority;
     char *announce_ip;

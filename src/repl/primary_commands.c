@@ -2,11 +2,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/option.h"
 #include "base/stats.h"
 #include "engine/block.h"
 #include "engine/busy.h"
 #include "engine/commit.h"
 #include "net/client.h"
+#include "persist/rdb_file.h"
 #include "repl/active.h"
 #include "repl/active_feed.h"
 #include "repl/active_links.h"
@@ -64,11 +66,40 @@ static bool told_capability(struct told *t)
 static bool told_rdb_only(struct told *t)
 {
     int64_t only;
-    if (!call_arg_range(t->call, t->at, 0, 1, &only, NULL)) {
+    if (!call_arg_i64(t->call, t->at, &only)) {
+        return false;
+    }
+    if (only != 0 && only != 1) {
+        reply_error(t->call->reply, "ERR value is out of range, value must between 0 and 1");
         return false;
     }
     t->replica->rdb_only = only == 1;
     return true;
+}
+
+/* Parts of the data set, and no others. As in Redis what stands before a fault counts. */
+static bool told_rdb_filter(struct told *t)
+{
+    struct slice parts[OPTION_MAX_WORDS];
+    struct buf scratch = {0};
+    int count = option_split_line(t->call->argv[t->at], parts, OPTION_MAX_WORDS, &scratch);
+    if (count < 0) {
+        reply_error(t->call->reply, "ERR Missing rdb-filter-only values");
+    } else {
+        t->replica->left_out = RDB_FILE_KEYS | RDB_FILE_FUNCTIONS;
+    }
+    bool fine = count >= 0;
+    for (int i = 0; i < count && fine; i++) {
+        fine = slice_equal_nocase(parts[i], "functions");
+        if (fine) {
+            t->replica->left_out &= ~RDB_FILE_FUNCTIONS;
+        } else {
+            reply_errorf(t->call->reply, "ERR Unsupported rdb-filter-only option: %.*s",
+                         (int)(parts[i].len < 1024 ? parts[i].len : 1024), parts[i].ptr);
+        }
+    }
+    buf_deinit(&scratch);
+    return fine;
 }
 
 static const struct {
@@ -79,6 +110,7 @@ static const struct {
     {"ip-address", told_ip},
     {"capa", told_capability},
     {"rdb-only", told_rdb_only},
+    {"rdb-filter-only", told_rdb_filter},
 };
 
 /* A replica says how much of the stream it has: no reply. */
@@ -211,7 +243,14 @@ static struct replica *come(struct call *c)
         return NULL;
     }
     struct replica *r = replica_greet(client);
-    return atomic_load(&r->state) == REPLICA_GREETING ? r : NULL;
+    if (atomic_load(&r->state) != REPLICA_GREETING) {
+        return NULL;
+    }
+    if (r->left_out && !r->knows_eof) {
+        reply_error(c->reply, "ERR Filtered replica requires EOF capability");
+        return NULL;
+    }
+    return r;
 }
 
 /* PSYNC id offset FAILOVER: our primary wants us to be it. False: the error is replied. */
@@ -473,7 +512,9 @@ WORLD_COMMAND(role_command)
         reply_follower(c);
         return;
     }
-    struct roles *roles = mem_calloc(1, sizeof(*roles));
+    struct roles *roles = mem_alloc(sizeof(*roles)); /* large, and hardly used: not zeroed */
+    roles->ips = (struct buf){0};
+    roles->count = 0;
     replicas_each(note_role, roles);
     reply_array(c->reply, 3);
     reply_bulk_cstr(c->reply, active_settings.on ? "active-replica" : "master");
@@ -579,6 +620,7 @@ const struct command_row repl_commands[] = {
      .arity = -3,
      .flags =
          CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI | CMD_WORLD | CMD_BARRIER,
+     .categories = CATEGORY_REPLICATION,
      .group = "server",
      .since = "2.8.0",
      .summary = "Makes the connection a replica's, which goes on where it was if that can be.",
@@ -587,6 +629,7 @@ const struct command_row repl_commands[] = {
      .run = replconf_command,
      .arity = -1,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_EXCLUSIVE,
+     .categories = CATEGORY_REPLICATION,
      .group = "server",
      .since = "3.0.0",
      .summary = "What replicas tell their primary of themselves.",
@@ -625,6 +668,7 @@ const struct command_row repl_commands[] = {
      .arity = 1,
      .flags =
          CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI | CMD_WORLD | CMD_BARRIER,
+     .categories = CATEGORY_REPLICATION,
      .group = "server",
      .since = "1.0.0",
      .summary = "Makes the connection a replica's, as it was before PSYNC."},

@@ -1,6 +1,7 @@
 /* See repl.h: setup, INFO, options. */
 #include "repl/repl.h"
 
+#include "base/field.h"
 #include "engine/info.h"
 #include "repl/active.h"
 #include "repl/active_feed.h"
@@ -61,9 +62,9 @@ static void write_info(struct buf *out)
 {
     struct listing l = {.out = out, .now_ms = replica_clock_ms()};
     write_role(out);
-    buf_printf(out, "connected_slaves:%d\r\n", replicas_count() + active_feeds_count());
+    field_i64(out, "connected_slaves", replicas_count() + active_feeds_count());
     if (sync_settings.min_replicas > 0 && sync_settings.min_replicas_max_lag_s > 0) {
-        buf_printf(out, "min_slaves_good_slaves:%d\r\n", sync_good_replicas());
+        field_i64(out, "min_slaves_good_slaves", sync_good_replicas());
     }
     replicas_each(write_replica, &l);
     active_feeds_each(write_peer, &l);
@@ -71,14 +72,15 @@ static void write_info(struct buf *out)
     uint64_t kept = backlog_kept_bytes(), offset = backlog_offset();
     int64_t second_end = backlog_second_end();
     bool on = backlog_is_on();
-    buf_printf(out,
-               "master_failover_state:%s\r\nmaster_replid:%s\r\nmaster_replid2:%s\r\n"
-               "master_repl_offset:%" PRIu64 "\r\nsecond_repl_offset:%" PRId64 "\r\n"
-               "repl_backlog_active:%d\r\nrepl_backlog_size:%" PRId64 "\r\n"
-               "repl_backlog_first_byte_offset:%" PRIu64 "\r\nrepl_backlog_histlen:%" PRIu64 "\r\n",
-               failover_word(), backlog_id(), backlog_second_id(), offset,
-               second_end < 0 ? -1 : second_end + 1, on, backlog_size_bytes,
-               on ? offset - kept + 1 : 0, kept);
+    field_text(out, "master_failover_state", failover_word());
+    field_text(out, "master_replid", backlog_id());
+    field_text(out, "master_replid2", backlog_second_id());
+    field_u64(out, "master_repl_offset", offset);
+    field_i64(out, "second_repl_offset", second_end < 0 ? -1 : second_end + 1);
+    field_i64(out, "repl_backlog_active", on);
+    field_i64(out, "repl_backlog_size", backlog_size_bytes);
+    field_u64(out, "repl_backlog_first_byte_offset", on ? offset - kept + 1 : 0);
+    field_u64(out, "repl_backlog_histlen", kept);
     keyspace_leave(taken);
 }
 

@@ -59,12 +59,17 @@ static int show_newline(struct replica *r, struct iovec *vectors)
 /* The transfer is all sent. */
 static void end_transfer(struct replica *r)
 {
-    bool waits = transfer_has_mark(r->transfer) && !r->is_old;
+    bool waits = transfer_has_mark(r->transfer);
     chain_reader_drop(&r->transferred);
     transfer_release(&r->transfer);
     atomic_store(&r->heard_ms, replica_clock_ms());
     log_notice("Replica %s:%lld has been sent the whole data set", r->ip, (long long)r->port);
     set_state(r, waits ? REPLICA_WAIT_ACK : REPLICA_ONLINE);
+    if (r->rdb_only) {
+        log_notice("Replica %s:%lld wants nothing more: disconnecting", r->ip, (long long)r->port);
+        atomic_store(&r->doomed, true);
+        feeds_wake();
+    }
 }
 
 static int show_stream(struct replica *r, struct iovec *vectors, int max)

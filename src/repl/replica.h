@@ -5,6 +5,8 @@
  *   SYNCING --all sent--> WAIT_ACK --ACK--> ONLINE
  *   SYNCING --all sent, and its length was told--> ONLINE
  *
+ * Who wants the data set and nothing more (rdb-only) is closed behind it.
+ *
  * Its client is fed by its server thread (net/feed.h) from blocks that others fill: those of the
  * transfer that it takes part in, then those of the backlog. Who may write what: `state`, `text`
  * and the readers belong to the sync thread while WAIT_START (under the list's lock, and the
@@ -39,8 +41,10 @@ struct replica {
     /* What it told of itself; its client's thread, before it is on the list. */
     char ip[REPLICA_IP_MAX];
     int64_t port;
-    bool knows_eof, knows_psync2, rdb_only;
-    bool is_old; /* came with SYNC: tells nothing back */
+    bool knows_eof, knows_psync2;
+    bool rdb_only;     /* it is closed when it has been sent the data set */
+    unsigned left_out; /* parts that are not to be in that (persist/rdb_file.h) */
+    bool is_old;       /* came with SYNC: tells nothing back */
     /* See above. */
     struct buf text; /* to be sent before anything else */
     size_t text_sent;

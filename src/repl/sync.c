@@ -60,9 +60,14 @@ bool sync_apply(const struct option *option, const char **error)
     return true;
 }
 
+/* A script that takes long is not waited for: transfers go on beside it, and silent replicas are
+ * found; what needs the keyspace is done when it is over. */
+
 /* ---- beginning a transfer ---- */
 
+/* Those that wait for the same parts of the data set as the one who came first. */
 struct census {
+    unsigned left_out;
     int waiting, waiting_eof; /* for a transfer; those of them that know a mark */
     int64_t longest_ms;       /* waiting for it */
     int64_t now_ms;
@@ -71,7 +76,9 @@ struct census {
 static void count_waiting(struct replica *r, void *context)
 {
     struct census *c = context;
-    if (atomic_load(&r->state) == REPLICA_WAIT_START && !atomic_load(&r->doomed)) {
+    if (atomic_load(&r->state) == REPLICA_WAIT_START && !atomic_load(&r->doomed) &&
+        (c->waiting == 0 || r->left_out == c->left_out)) {
+        c->left_out = r->left_out;
         int64_t waited_ms = c->now_ms - atomic_load(&r->heard_ms);
         c->waiting++;
         c->waiting_eof += r->knows_eof;
@@ -82,6 +89,7 @@ static void count_waiting(struct replica *r, void *context)
 struct beginning {
     struct transfer *transfer;
     bool by_pipe;
+    unsigned left_out;
 };
 
 /* Has a replica that waits take part. The list's lock, and the keyspace lock in exclusive mode. */
@@ -89,7 +97,8 @@ static void join(struct replica *r, void *context)
 {
     struct beginning *b = context;
     keyspace_assert_exclusive();
-    if (atomic_load(&r->state) != REPLICA_WAIT_START || (b->by_pipe && !r->knows_eof)) {
+    if (atomic_load(&r->state) != REPLICA_WAIT_START || (b->by_pipe && !r->knows_eof) ||
+        r->left_out != b->left_out) {
         return;
     }
     r->transfer = transfer_join(b->transfer, &r->transferred);
@@ -112,11 +121,14 @@ static void doom_waiting(struct replica *r, void *context)
     }
 }
 
-static void begin_transfer(bool by_pipe)
+static void begin_transfer(bool by_pipe, unsigned left_out)
 {
-    keyspace_lock_exclusive();
+    if (!keyspace_try_exclusive()) {
+        return;
+    }
     struct beginning b = {.by_pipe = by_pipe,
-                          .transfer = transfer_start(by_pipe, backlog_stream_db())};
+                          .left_out = left_out,
+                          .transfer = transfer_start(by_pipe, backlog_stream_db(), left_out)};
     if (b.transfer) {
         replicas_each(join, &b);
     } else {
@@ -127,7 +139,9 @@ static void begin_transfer(bool by_pipe)
     feeds_wake();
 }
 
-/* Replicas that come soon after one another share a transfer by pipe. */
+/* Replicas that come soon after one another share a transfer by pipe. One of parts only is by pipe
+ * whatever repl-diskless-sync says: who asks for that knows the mark, and no file is made that is
+ * not the data set. */
 static void consider_transfer(int64_t now_ms)
 {
     struct census c = {.now_ms = now_ms};
@@ -135,11 +149,11 @@ static void consider_transfer(int64_t now_ms)
     if (c.waiting == 0) {
         return;
     }
-    bool by_pipe = sync_settings.diskless && c.waiting_eof > 0;
+    bool diskless = sync_settings.diskless && c.waiting_eof > 0;
     bool full =
         sync_settings.diskless_max_replicas > 0 && c.waiting >= sync_settings.diskless_max_replicas;
-    if (!by_pipe || full || c.longest_ms >= sync_settings.diskless_delay_s * 1000) {
-        begin_transfer(by_pipe);
+    if (!diskless || full || c.longest_ms >= sync_settings.diskless_delay_s * 1000) {
+        begin_transfer(diskless || c.left_out, c.left_out);
     }
 }
 
@@ -253,13 +267,16 @@ void sync_judge(void)
     gate_set(GATE_FEW_REPLICAS, wanted && sync_good_replicas() < sync_settings.min_replicas);
 }
 
-static void ping(void)
+static bool ping(void)
 {
-    keyspace_lock_exclusive();
+    if (!keyspace_try_exclusive()) {
+        return false;
+    }
     if (backlog_is_on()) {
         backlog_tell(SLICE("*1\r\n$4\r\nPING\r\n"));
     }
     keyspace_unlock_exclusive();
+    return true;
 }
 
 /* The backlog goes when there has been no replica for so long. */
@@ -276,7 +293,9 @@ static void forget_backlog(int64_t now_ms)
         (now_ms - sync_state.lonely_ms) / 1000 < sync_settings.backlog_ttl_s) {
         return;
     }
-    keyspace_lock_exclusive();
+    if (!keyspace_try_exclusive()) {
+        return;
+    }
     if (replicas_count() == 0 && backlog_is_on()) {
         log_notice("No replica for %" PRId64 " seconds: the backlog is freed",
                    sync_settings.backlog_ttl_s);
@@ -290,15 +309,16 @@ static void tick(void)
     int64_t now_ms = replica_clock_ms();
     sync_judge();
     departure_tick();
-    failover_tick();
+    if (!keyspace_is_busy()) {
+        failover_tick();
+    }
     if (!sync_state.transfer) {
         consider_transfer(now_ms);
     }
     if (replicas_count() == 0 || follow_is_replica()) {
         sync_state.ping_ms = now_ms;
     } else if (now_ms - sync_state.ping_ms >= sync_settings.ping_period_s * 1000) {
-        sync_state.ping_ms = now_ms;
-        ping();
+        sync_state.ping_ms = ping() ? now_ms : sync_state.ping_ms;
     }
     if (now_ms - sync_state.second_ms >= 1000) {
         sync_state.second_ms = now_ms;
@@ -310,10 +330,12 @@ static void tick(void)
 
 /* ---- the thread ---- */
 
-/* True when there is anything to look after. */
+/* True when there is anything to look after, or that is not to be known beside a script. */
 static bool is_busy(void)
 {
-    keyspace_lock_shared();
+    if (!keyspace_try_shared()) {
+        return true;
+    }
     bool on = backlog_is_on();
     keyspace_unlock_shared();
     return on || replicas_count() > 0 || sync_settings.min_replicas > 0;

@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "engine/fork_child.h"
+#include "persist/child_report.h"
 #include "persist/rdb_file.h"
+#include "persist/save.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -42,16 +44,18 @@ static void file_name(int pid, char name[40])
 }
 
 /* What the forked process does: see engine/fork_child.h. `fd` -1: a file of its own. */
-static void NORETURN run_child(int fd, int64_t now_ms, int stream_db)
+static void NORETURN run_child(int fd, int64_t now_ms, int stream_db, unsigned left_out)
     REQUIRES_SHARED(keyspace_lock);
-static void NORETURN run_child(int fd, int64_t now_ms, int stream_db)
+static void NORETURN run_child(int fd, int64_t now_ms, int stream_db, unsigned left_out)
 {
     if (fd < 0) {
         char name[40];
         file_name((int)getpid(), name);
         fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     }
-    int error = fd < 0 ? errno : rdb_file_write(fd, now_ms, stream_db);
+    child_report_enter(CHILD_TRANSFER);
+    int error = fd < 0 ? errno : rdb_file_write(fd, now_ms, stream_db, left_out);
+    child_report_leave();
     _exit(error < 0 || error > 255 ? EIO : error);
 }
 
@@ -72,7 +76,7 @@ static bool open_pipe(int ends[2])
     return true;
 }
 
-struct transfer *transfer_start(bool by_pipe, int stream_db)
+struct transfer *transfer_start(bool by_pipe, int stream_db, unsigned left_out)
 {
     int ends[2] = {-1, -1};
     int64_t now_ms = clock_wall_ms();
@@ -80,12 +84,14 @@ struct transfer *transfer_start(bool by_pipe, int stream_db)
         log_warning("Can't send the data set to replicas: pipe: %s", strerror(errno));
         return NULL;
     }
+    save_transfer_begins();
     int pid = fork_child(CHILD_TRANSFER, ends[1]);
     if (pid == 0) {
-        run_child(ends[1], now_ms, stream_db);
+        run_child(ends[1], now_ms, stream_db, left_out);
     }
     if (pid < 0) {
         log_warning("Can't send the data set to replicas: fork: %s", strerror(errno));
+        save_transfer_ended();
         if (by_pipe) {
             close(ends[0]);
             close(ends[1]);
@@ -152,6 +158,7 @@ static bool child_succeeded(struct transfer *t)
     while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR) {
     }
     t->pid = 0;
+    save_transfer_ended();
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return true;
     }
@@ -245,6 +252,7 @@ void transfer_abandon(struct transfer *t)
         file_name(t->pid, name);
         unlink(name);
         t->pid = 0;
+        save_transfer_ended();
     }
     if (transfer_state(t) == TRANSFER_RUNNING) {
         end(t, TRANSFER_FAILED);

@@ -4,7 +4,7 @@
  *   by a file    "$" length CR LF | RDB
  *                the child writes a file, which is read when it is whole
  *   by a pipe    "$EOF:" mark CR LF | RDB | mark      (mark: 40 random bytes of text)
- *                for replicas that know it
+ *                for replicas that know it, and always where something is left out
  *
  *   RUNNING --all bytes are in the chain--> COMPLETE
  *      `-----the child failed, nobody wants it-----> FAILED
@@ -22,9 +22,11 @@ enum transfer_state { TRANSFER_RUNNING, TRANSFER_COMPLETE, TRANSFER_FAILED };
 
 struct transfer;
 
-/* Forks the child: what it sends is the data as they are now; the stream behind it is for database
- * `stream_db`. NULL (logged) when that fails. */
-struct transfer *transfer_start(bool by_pipe, int stream_db) REQUIRES(keyspace_lock);
+/* Forks the child: what it sends is the data as they are now, without the parts `left_out`
+ * (persist/rdb_file.h); the stream behind it is for database `stream_db`. NULL (logged) when that
+ * fails. */
+struct transfer *transfer_start(bool by_pipe, int stream_db, unsigned left_out)
+    REQUIRES(keyspace_lock);
 /* One more that holds it, with a reader at its first byte. Before the sync thread's first
  * transfer_step. */
 struct transfer *transfer_join(struct transfer *t, struct chain_reader *reader);

@@ -15,6 +15,7 @@
 #include "script/run.h"
 
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -306,12 +307,22 @@ static int redis_setresp(lua_State *L)
 
 /* ---- the rest ---- */
 
+/* EVP_sha1() would be looked up anew, under a lock of OpenSSL's, for each digest. */
+static EVP_MD *sha1;
+
+static void fetch_sha1(void)
+{
+    sha1 = EVP_MD_fetch(NULL, "SHA1", NULL);
+}
+
 void api_sha1_hex(const void *bytes, size_t len, char out[40])
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     static const char digits[] = "0123456789abcdef";
     unsigned char sum[EVP_MAX_MD_SIZE];
     unsigned sum_len = 0;
-    if (EVP_Digest(bytes, len, sum, &sum_len, EVP_sha1(), NULL) != 1 || sum_len != 20) {
+    pthread_once(&once, fetch_sha1);
+    if (!sha1 || EVP_Digest(bytes, len, sum, &sum_len, sha1, NULL) != 1 || sum_len != 20) {
         log_warning("OpenSSL has no SHA1");
         abort();
     }
@@ -413,8 +424,12 @@ static const luaL_Reg functions[] = {
     {"setresp", redis_setresp},
     {"sha1hex", redis_sha1hex},
     {"log", redis_log},
-    {"replicate_commands", redis_replicate_commands},
     {"set_repl", redis_set_repl},
+    {NULL, NULL},
+};
+
+static const luaL_Reg eval_functions[] = {
+    {"replicate_commands", redis_replicate_commands},
     {"breakpoint", redis_breakpoint},
     {"debug", redis_debug},
     {NULL, NULL},
@@ -452,15 +467,36 @@ void api_add_load_fields(lua_State *L)
     add_fields(L, "LOG_");
 }
 
-void api_install(lua_State *L)
+/* To the table on top. */
+static void add_functions(lua_State *L, const luaL_Reg *rows)
 {
-    lua_newtable(L);
-    for (const luaL_Reg *r = functions; r->name; r++) {
+    for (const luaL_Reg *r = rows; r->name; r++) {
         lua_pushcfunction(L, r->func);
         lua_setfield(L, -2, r->name);
     }
-    add_fields(L, "");
+}
+
+/* The table on top becomes a global by its names. */
+static void name_table(lua_State *L)
+{
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "keydb");
     lua_setfield(L, -2, "redis");
+}
+
+void api_install_for_functions(lua_State *L)
+{
+    lua_newtable(L);
+    add_functions(L, functions);
+    add_fields(L, "");
+    name_table(L);
+}
+
+void api_install_for_eval(lua_State *L)
+{
+    lua_newtable(L);
+    add_functions(L, functions);
+    add_functions(L, eval_functions);
+    add_fields(L, "");
+    name_table(L);
 }

@@ -281,7 +281,7 @@ static void extend(lua_State *L)
         lua_newtable(L);
         lua_rawset(L, LUA_REGISTRYINDEX);
     }
-    api_install(L);
+    api_install_for_eval(L);
 }
 
 void eval_setup(void)

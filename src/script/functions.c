@@ -424,7 +424,7 @@ static const struct function_store_ops store_ops = {.count = store_count,
 
 static void extend(lua_State *L)
 {
-    api_install(L);
+    api_install_for_functions(L);
     lua_pushlightuserdata(L, (void *)&load_globals_key);
     functions_push_load_globals(L);
     lua_rawset(L, LUA_REGISTRYINDEX);

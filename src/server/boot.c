@@ -263,6 +263,14 @@ static void change_repl_id(void)
     keyspace_unlock_exclusive();
 }
 
+/* World. */
+static void truncate_backlog(void)
+{
+    keyspace_lock_exclusive();
+    backlog_forget_kept();
+    keyspace_unlock_exclusive();
+}
+
 /* DEBUG RESTART, CRASH-AND-RECOVER. An orderly end is that of SHUTDOWN, with the configuration
  * saved where it has a file. World. */
 static bool restart(bool orderly, int64_t delay_ms, const char **error) NO_THREAD_SAFETY_ANALYSIS
@@ -305,7 +313,7 @@ static void setup_process(void)
     fork_child_set_begin(begin_child);
     crash_report_setup();
     cron_register(&role_job);
-    debug_set_change_repl_id(change_repl_id);
+    debug_set_backlog(change_repl_id, truncate_backlog);
     debug_set_restart(restart);
     debug_set_client_eviction(client_memory_describe);
 }
@@ -346,6 +354,7 @@ static void setup(void)
     system_check_warn(net_settings.tcp_backlog);
     access_setup();
     memory_limit_setup();
+    latency_setup();
     sort_setup();
     cmdstats_setup();
     db_setup((int)server_settings.databases);

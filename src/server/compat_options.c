@@ -28,10 +28,10 @@
         .name = option_name, .type = OPTION_STRING, .flags = OPTION_NO_EFFECT | (more_flags),      \
         .target = &(char *){NULL}, .initial = initially                                            \
     }
-#define INERT_CHOICE(option_name, names, initially)                                                \
+#define INERT_CHOICE(option_name, more_flags, names, initially)                                    \
     {                                                                                              \
-        .name = option_name, .type = OPTION_ENUM, .flags = OPTION_NO_EFFECT, .target = &(int){0},  \
-        .initial = initially, .enum_names = names                                                  \
+        .name = option_name, .type = OPTION_ENUM, .flags = OPTION_NO_EFFECT | (more_flags),        \
+        .target = &(int){0}, .initial = initially, .enum_names = names                             \
     }
 
 static const struct option_enum endpoint_types[] = {
@@ -87,13 +87,11 @@ const struct option inert_options[] = {
     INERT_INT("semi-ordered-set-bucket-size", 0, "0", 0, 1024),
     /* storage-provider's, which does not exist. */
     INERT_TEXT("storage-provider-options", OPTION_IMMUTABLE, ""),
-    INERT_CHOICE("storage-cache-mode", cache_modes, "writethrough"),
+    INERT_CHOICE("storage-cache-mode", OPTION_IMMUTABLE, cache_modes, "writethrough"),
     INERT_INT("storage-flush-period", 0, "500", 1, 10000),
     INERT_MEMORY("maxstorage", "0", 0),
     INERT_BOOL("flash-disable-key-cache", 0, "no"),
     INERT_BOOL("delete-on-evict", 0, "no"),
-    /* With one primary at most there is nothing to count. */
-    INERT_INT("replica-quorum", 0, "-1", -1, INT32_MAX),
     /* cluster-enabled's, which does not exist. */
     INERT_BOOL("cluster-allow-pubsubshard-when-down", 0, "yes"),
     INERT_BOOL("cluster-allow-reads-when-down", 0, "no"),
@@ -129,7 +127,7 @@ const struct option inert_options[] = {
     INERT_INT("cluster-migration-barrier", 0, "1", 0, INT32_MAX),
     INERT_INT("cluster-node-timeout", 0, "15000", 0, INT64_MAX),
     INERT_INT("cluster-port", OPTION_IMMUTABLE, "0", 0, 65535),
-    INERT_CHOICE("cluster-preferred-endpoint-type", endpoint_types, "ip"),
+    INERT_CHOICE("cluster-preferred-endpoint-type", 0, endpoint_types, "ip"),
     INERT_BOOL("tls-cluster", 0, "no"),
     {.name = NULL},
 };

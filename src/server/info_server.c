@@ -2,6 +2,7 @@
 #include "server/build_info.h"
 #include "server/sections_priv.h"
 #include "base/clock.h"
+#include "base/field.h"
 #include "base/rand.h"
 #include "base/version.h"
 #include "engine/config.h"
@@ -60,11 +61,13 @@ static unsigned info_lru_clock(int64_t wall_us)
 
 static void info_append_port(struct buf *out, int listener, const char *kind, int64_t port)
 {
-    buf_printf(out, "listener%d:name=%s", listener, kind);
+    field_part_i64(out, "listener", listener);
+    field_part_text(out, ":name=", kind);
     for (int i = 0; i < net_settings.bind_count; i++) {
-        buf_printf(out, ",bind=%s", net_settings.bind[i]);
+        field_part_text(out, ",bind=", net_settings.bind[i]);
     }
-    buf_printf(out, ",port=%lld\r\n", (long long)port);
+    field_part_i64(out, ",port=", port);
+    buf_append_cstr(out, "\r\n");
 }
 
 static void info_append_listeners(struct buf *out)
@@ -75,44 +78,61 @@ static void info_append_listeners(struct buf *out)
         info_append_port(out, listener++, "tcp", n->port);
     }
     if (n->unixsocket && *n->unixsocket) {
-        buf_printf(out, "listener%d:name=unix,bind=%s\r\n", listener++, n->unixsocket);
+        field_part_i64(out, "listener", listener++);
+        field_part_text(out, ":name=unix,bind=", n->unixsocket);
+        buf_append_cstr(out, "\r\n");
     }
     if (tls_settings.port) {
         info_append_port(out, listener++, "tls", tls_settings.port);
     }
 }
 
+#define INFO_TEXT_OF(number) #number
+#define INFO_VERSION_TEXT(major, minor, patch)                                                     \
+    INFO_TEXT_OF(major) "." INFO_TEXT_OF(minor) "." INFO_TEXT_OF(patch)
+
+static void info_write_build(struct buf *out)
+{
+    field_text(out, "redis_version", identity_version());
+    field_text(out, "redis_git_sha1", build_git_sha());
+    field_text(out, "redis_git_dirty", "0");
+    field_text(out, "redis_build_id", build_id());
+    field_text(out, "redis_mode", "standalone");
+    field_text(out, "server_name", "keydb");
+    field_text(out, "keydb_version", KEYDB_VERSION);
+    field_text(out, "os", process.os);
+    field_u64(out, "arch_bits", 8 * sizeof(void *));
+    field_text(out, "monotonic_clock", "POSIX clock_gettime");
+    field_text(out, "multiplexing_api", "epoll");
+    field_text(out, "atomicvar_api", "c11-builtin");
+    field_text(out, "gcc_version",
+               INFO_VERSION_TEXT(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__));
+}
+
 static void info_write_server(struct buf *out)
 {
     int64_t now_us = clock_wall_us();
     uint64_t uptime_s = (clock_mono_us() - process.start_us) / 1000000;
-    buf_printf(out,
-               "redis_version:%s\r\nredis_git_sha1:%s\r\nredis_git_dirty:0\r\n"
-               "redis_build_id:%s\r\nredis_mode:standalone\r\nserver_name:keydb\r\n"
-               "keydb_version:%s\r\nos:%s\r\narch_bits:%zu\r\n",
-               identity_version(), build_git_sha(), build_id(), KEYDB_VERSION, process.os,
-               8 * sizeof(void *));
-    buf_printf(out,
-               "monotonic_clock:POSIX clock_gettime\r\nmultiplexing_api:epoll\r\n"
-               "atomicvar_api:c11-builtin\r\ngcc_version:%d.%d.%d\r\nprocess_id:%ld\r\n",
-               __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__, (long)getpid());
+    info_write_build(out);
+    field_i64(out, "process_id", getpid());
     info_append_option(out, "process_supervised", "supervised", "no");
-    buf_printf(
-        out,
-        "run_id:%s\r\ntcp_port:%lld\r\nserver_time_usec:%lld\r\n"
-        "uptime_in_seconds:%llu\r\nuptime_in_days:%llu\r\n",
-        process.run_id, (long long)(net_settings.port ? net_settings.port : tls_settings.port),
-        (long long)now_us, (unsigned long long)uptime_s, (unsigned long long)(uptime_s / 86400));
+    field_text(out, "run_id", process.run_id);
+    field_i64(out, "tcp_port", net_settings.port ? net_settings.port : tls_settings.port);
+    field_i64(out, "server_time_usec", now_us);
+    field_u64(out, "uptime_in_seconds", uptime_s);
+    field_u64(out, "uptime_in_days", uptime_s / 86400);
     info_append_option(out, "hz", "hz", "10");
     info_append_option(out, "configured_hz", "hz", "10");
     int64_t left_ms = shutdown_wait_left_ms();
     if (left_ms >= 0) {
-        buf_printf(out, "shutdown_in_milliseconds:%lld\r\n", (long long)left_ms);
+        field_i64(out, "shutdown_in_milliseconds", left_ms);
     }
-    buf_printf(out, "lru_clock:%u\r\nexecutable:%s\r\nconfig_file:%s\r\nio_threads_active:%d\r\n",
-               info_lru_clock(now_us), process.executable, config_file_path(),
-               net_settings.server_threads > 1);
-    buf_printf(out, "availability_zone:%s\r\nfeatures:\r\n", identity_zone());
+    field_u64(out, "lru_clock", info_lru_clock(now_us));
+    field_text(out, "executable", process.executable);
+    field_text(out, "config_file", config_file_path());
+    field_u64(out, "io_threads_active", net_settings.server_threads > 1);
+    field_text(out, "availability_zone", identity_zone());
+    field_text(out, "features", "");
     info_append_listeners(out);
 }
 

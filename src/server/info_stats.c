@@ -2,21 +2,20 @@
 #include "server/rates.h"
 #include "server/sections_priv.h"
 #include "base/clock.h"
+#include "base/field.h"
 #include "base/stats.h"
 #include "engine/acl_log.h"
 #include "engine/cmdstats.h"
+#include "engine/fork_child.h"
 #include "engine/pubsub.h"
 #include "keyspace/evict.h"
 #include "keyspace/expire.h"
+#include "keyspace/local_expiry.h"
 #include "keyspace/lock.h"
 #include "net/settings.h"
 #include "net/tracking.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 static double info_seconds(struct timeval t)
 {
@@ -25,88 +24,94 @@ static double info_seconds(struct timeval t)
 
 /* ---- Stats ---- */
 
-struct info_counter {
+/* Fields with a rate per second: bytes as kilobytes, others as they are. */
+struct info_rate {
     const char *field;
-    enum counter stat;
+    enum rate rate;
 };
 
-static void info_append_counters(struct buf *out, const struct info_counter *counters, size_t count)
+static void info_write_traffic(struct buf *out, const uint64_t *stats)
 {
-    for (size_t i = 0; i < count; i++) {
-        buf_printf(out, "%s:%" PRIu64 "\r\n", counters[i].field, stats_sum(counters[i].stat));
+    static const struct info_rate rates[] = {
+        {"instantaneous_input_kbps", RATE_INPUT_BYTES},
+        {"instantaneous_output_kbps", RATE_OUTPUT_BYTES},
+        {"instantaneous_input_repl_kbps", RATE_REPL_INPUT_BYTES},
+        {"instantaneous_output_repl_kbps", RATE_REPL_OUTPUT_BYTES},
+    };
+    field_u64(out, "total_connections_received", stats[STAT_CONNECTIONS]);
+    field_u64(out, "total_commands_processed", stats[STAT_COMMANDS]);
+    field_fixed(out, "instantaneous_ops_per_sec", rates_get(RATE_COMMANDS), 0);
+    field_u64(out, "total_net_input_bytes", stats[STAT_NET_INPUT_BYTES]);
+    field_u64(out, "total_net_output_bytes", stats[STAT_NET_OUTPUT_BYTES]);
+    field_u64(out, "total_net_repl_input_bytes", stats[STAT_REPL_INPUT_BYTES]);
+    field_u64(out, "total_net_repl_output_bytes", stats[STAT_REPL_OUTPUT_BYTES]);
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        field_fixed(out, rates[i].field, rates_get(rates[i].rate) / 1024, 2);
     }
-}
-#define INFO_APPEND_COUNTERS(out, table)                                                           \
-    info_append_counters(out, table, sizeof(table) / sizeof((table)[0]))
-
-static void info_write_traffic(struct buf *out)
-{
-    buf_printf(out,
-               "total_connections_received:%" PRIu64 "\r\ntotal_commands_processed:%" PRIu64 "\r\n"
-               "instantaneous_ops_per_sec:%.0f\r\ntotal_net_input_bytes:%" PRIu64 "\r\n"
-               "total_net_output_bytes:%" PRIu64 "\r\n",
-               stats_sum(STAT_CONNECTIONS), stats_sum(STAT_COMMANDS), rates_get(RATE_COMMANDS),
-               stats_sum(STAT_NET_INPUT_BYTES), stats_sum(STAT_NET_OUTPUT_BYTES));
-    buf_printf(
-        out,
-        "total_net_repl_input_bytes:%" PRIu64 "\r\ntotal_net_repl_output_bytes:%" PRIu64 "\r\n"
-        "instantaneous_input_kbps:%.2f\r\ninstantaneous_output_kbps:%.2f\r\n"
-        "instantaneous_input_repl_kbps:0.00\r\ninstantaneous_output_repl_kbps:0.00\r\n"
-        "rejected_connections:%" PRIu64 "\r\n"
-        "sync_full:%" PRIu64 "\r\nsync_partial_ok:%" PRIu64 "\r\nsync_partial_err:%" PRIu64 "\r\n",
-        stats_sum(STAT_REPL_INPUT_BYTES), stats_sum(STAT_REPL_OUTPUT_BYTES),
-        rates_get(RATE_INPUT_BYTES) / 1024, rates_get(RATE_OUTPUT_BYTES) / 1024,
-        stats_sum(STAT_REJECTED), stats_sum(STAT_SYNC_FULL), stats_sum(STAT_SYNC_PARTIAL_OK),
-        stats_sum(STAT_SYNC_PARTIAL_REFUSED));
+    field_u64(out, "rejected_connections", stats[STAT_REJECTED]);
+    field_u64(out, "sync_full", stats[STAT_SYNC_FULL]);
+    field_u64(out, "sync_partial_ok", stats[STAT_SYNC_PARTIAL_OK]);
+    field_u64(out, "sync_partial_err", stats[STAT_SYNC_PARTIAL_REFUSED]);
 }
 
-static void info_write_keys(struct buf *out)
+static void info_write_keys(struct buf *out, const uint64_t *stats)
 {
     uint64_t exceeded_ms, exceeded_now_ms;
     evict_exceeded_ms(&exceeded_ms, &exceeded_now_ms);
-    buf_printf(
-        out,
-        "expired_keys:%" PRIu64 "\r\nexpired_subkeys:%" PRIu64 "\r\nexpired_stale_perc:%.2f\r\n"
-        "expired_time_cap_reached_count:%" PRIu64 "\r\n"
-        "expire_cycle_cpu_milliseconds:%" PRIu64 "\r\n",
-        stats_sum(STAT_EXPIRED_KEYS), stats_sum(STAT_EXPIRED_MEMBERS), expire_stale_percent(),
-        expire_time_cap_reached(), stats_sum(STAT_EXPIRE_CYCLE_US) / 1000);
-    buf_printf(out,
-               "evicted_keys:%" PRIu64 "\r\nevicted_clients:%" PRIu64 "\r\n"
-               "total_eviction_exceeded_time:%" PRIu64 "\r\ncurrent_eviction_exceeded_time:%" PRIu64
-               "\r\n"
-               "keyspace_hits:%" PRIu64 "\r\nkeyspace_misses:%" PRIu64 "\r\n",
-               stats_sum(STAT_EVICTED_KEYS), stats_sum(STAT_EVICTED_CLIENTS), exceeded_ms,
-               exceeded_now_ms, stats_sum(STAT_KEYSPACE_HITS), stats_sum(STAT_KEYSPACE_MISSES));
+    field_u64(out, "expired_keys", stats[STAT_EXPIRED_KEYS]);
+    field_u64(out, "expired_subkeys", stats[STAT_EXPIRED_MEMBERS]);
+    field_fixed(out, "expired_stale_perc", expire_stale_percent(), 2);
+    field_u64(out, "expired_time_cap_reached_count", expire_time_cap_reached());
+    field_u64(out, "expire_cycle_cpu_milliseconds", stats[STAT_EXPIRE_CYCLE_US] / 1000);
+    field_u64(out, "evicted_keys", stats[STAT_EVICTED_KEYS]);
+    field_u64(out, "evicted_clients", stats[STAT_EVICTED_CLIENTS]);
+    field_u64(out, "total_eviction_exceeded_time", exceeded_ms);
+    field_u64(out, "current_eviction_exceeded_time", exceeded_now_ms);
+    field_u64(out, "keyspace_hits", stats[STAT_KEYSPACE_HITS]);
+    field_u64(out, "keyspace_misses", stats[STAT_KEYSPACE_MISSES]);
+}
+
+/* What this server has nothing to count of: it keeps no sockets for MIGRATE and moves nothing to
+ * defragment. tests/lib/info_fields.py has the reason of each. */
+static void info_write_absent(struct buf *out)
+{
+    static const char *const fields[] = {
+        "migrate_cached_sockets",     "active_defrag_hits",       "active_defrag_misses",
+        "active_defrag_key_hits",     "active_defrag_key_misses", "total_active_defrag_time",
+        "current_active_defrag_time",
+    };
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        field_u64(out, fields[i], 0);
+    }
 }
 
 /* Time that threads were awake, for which their CPU time stands, and time inside the lock. */
-static void info_write_loops(struct buf *out)
+static void info_write_loops(struct buf *out, const uint64_t *stats)
 {
     uint64_t held_ticks = 0;
-    for (int i = 0; i < BRLOCK_MAX_THREADS; i++) {
+    for (unsigned i = 0, used = thread_slots_used(); i < used; i++) {
         struct brlock_stats *s = &keyspace_lock.stats[i];
-        held_ticks += atomic_load_explicit(&s->shared_held_ticks, memory_order_relaxed) +
-                      atomic_load_explicit(&s->exclusive_held_ticks, memory_order_relaxed);
+        held_ticks +=
+            brlock_held_ticks(&s->shared_held_ticks) + brlock_held_ticks(&s->exclusive_held_ticks);
     }
     double turns_per_s = rates_get(RATE_TURNS);
-    buf_printf(out,
-               "eventloop_cycles:%" PRIu64 "\r\neventloop_duration_sum:%" PRIu64 "\r\n"
-               "eventloop_duration_cmd_sum:%" PRIu64 "\r\n"
-               "instantaneous_eventloop_cycles_per_sec:%.0f\r\n"
-               "instantaneous_eventloop_duration_usec:%.0f\r\n",
-               stats_sum(STAT_TURNS), rates_awake_us(), clock_ticks_to_ns(held_ticks) / 1000,
-               turns_per_s, turns_per_s > 0 ? rates_get(RATE_AWAKE_US) / turns_per_s : 0);
+    field_u64(out, "eventloop_cycles", stats[STAT_TURNS]);
+    field_u64(out, "eventloop_duration_sum", rates_awake_us());
+    field_u64(out, "eventloop_duration_cmd_sum", clock_ticks_to_ns(held_ticks) / 1000);
+    field_fixed(out, "instantaneous_eventloop_cycles_per_sec", turns_per_s, 0);
+    field_fixed(out, "instantaneous_eventloop_duration_usec",
+                turns_per_s > 0 ? rates_get(RATE_AWAKE_US) / turns_per_s : 0, 0);
 }
 
 /* How many threads wait for the lock, lately and on average. */
-static void info_write_contention(struct buf *out, int64_t uptime_s)
+static void info_write_contention(struct buf *out)
 {
     double waited_s = (double)rates_lock_wait_ns() / 1e9;
-    buf_printf(out,
-               "instantaneous_lock_contention:%.4f\r\navg_lock_contention:%.6f\r\n"
-               "storage_provider_read_hits:0\r\nstorage_provider_read_misses:0\r\n",
-               rates_get(RATE_LOCK_WAIT_NS) / 1e9, waited_s / (double)(uptime_s + 1));
+    double uptime_s = (double)(clock_wall_ms() / 1000 - info_start_s());
+    field_fixed(out, "instantaneous_lock_contention", rates_get(RATE_LOCK_WAIT_NS) / 1e9, 4);
+    field_fixed(out, "avg_lock_contention", waited_s / (uptime_s + 1), 6);
+    field_u64(out, "storage_provider_read_hits", 0);
+    field_u64(out, "storage_provider_read_misses", 0);
 }
 
 static void info_add_errors(const char *code UNUSED, uint64_t count, void *context)
@@ -114,98 +119,83 @@ static void info_add_errors(const char *code UNUSED, uint64_t count, void *conte
     *(uint64_t *)context += count;
 }
 
+static void info_write_tracking(struct buf *out)
+{
+    struct tracking_counts tracking = tracking_count();
+    field_u64(out, "tracking_total_keys", tracking.keys);
+    field_u64(out, "tracking_total_items", tracking.items);
+    field_u64(out, "tracking_total_prefixes", tracking.prefixes);
+}
+
+/* Where there are several server threads, each reads and writes for its own clients. */
+static void info_write_calls(struct buf *out, const uint64_t *stats)
+{
+    bool threaded = net_settings.server_threads > 1;
+    field_u64(out, "total_reads_processed", stats[STAT_READS]);
+    field_u64(out, "total_writes_processed", stats[STAT_WRITES]);
+    field_u64(out, "io_threaded_reads_processed", threaded ? stats[STAT_READS] : 0);
+    field_u64(out, "io_threaded_writes_processed", threaded ? stats[STAT_WRITES] : 0);
+    field_u64(out, "client_query_buffer_limit_disconnections", stats[STAT_QUERY_LIMIT_CLOSED]);
+    field_u64(out, "client_output_buffer_limit_disconnections", stats[STAT_OUTPUT_LIMIT_CLOSED]);
+    /* Replies are built in a buffer of the thread, which is no client's. */
+    field_u64(out, "reply_buffer_shrinks", 0);
+    field_u64(out, "reply_buffer_expands", 0);
+}
+
+static void info_write_denials(struct buf *out)
+{
+    field_u64(out, "acl_access_denied_auth", acl_log_denied(ACL_DENIED_AUTH));
+    field_u64(out, "acl_access_denied_cmd", acl_log_denied(ACL_DENIED_COMMAND));
+    field_u64(out, "acl_access_denied_key", acl_log_denied(ACL_DENIED_KEY));
+    field_u64(out, "acl_access_denied_channel", acl_log_denied(ACL_DENIED_CHANNEL));
+}
+
 static void info_write_stats(struct buf *out)
 {
+    struct stats_totals totals;
+    const uint64_t *stats = totals.value;
     uint64_t error_replies = 0;
-    static const struct info_counter closed[] = {
-        {"total_reads_processed", STAT_READS},
-        {"total_writes_processed", STAT_WRITES},
-    };
-    static const struct info_counter limits[] = {
-        {"client_query_buffer_limit_disconnections", STAT_QUERY_LIMIT_CLOSED},
-        {"client_output_buffer_limit_disconnections", STAT_OUTPUT_LIMIT_CLOSED},
-    };
-    info_write_traffic(out);
-    info_write_keys(out);
-    buf_printf(out,
-               "pubsub_channels:%" PRIu64 "\r\npubsub_patterns:%" PRIu64
-               "\r\npubsubshard_channels:%" PRIu64 "\r\n",
-               pubsub_names(PUBSUB_CHANNEL), pubsub_names(PUBSUB_PATTERN),
-               pubsub_names(PUBSUB_SHARD));
-    buf_append_cstr(out, "latest_fork_usec:0\r\ntotal_forks:0\r\nmigrate_cached_sockets:0\r\n"
-                         "slave_expires_tracked_keys:0\r\nactive_defrag_hits:0\r\n"
-                         "active_defrag_misses:0\r\nactive_defrag_key_hits:0\r\n"
-                         "active_defrag_key_misses:0\r\ntotal_active_defrag_time:0\r\n"
-                         "current_active_defrag_time:0\r\n");
-    struct tracking_counts tracking = tracking_count();
-    buf_printf(out,
-               "tracking_total_keys:%" PRIu64 "\r\ntracking_total_items:%" PRIu64
-               "\r\ntracking_total_prefixes:%" PRIu64 "\r\n",
-               tracking.keys, tracking.items, tracking.prefixes);
+    stats_sum_all(&totals);
+    info_write_traffic(out, stats);
+    info_write_keys(out, stats);
+    field_u64(out, "pubsub_channels", pubsub_names(PUBSUB_CHANNEL));
+    field_u64(out, "pubsub_patterns", pubsub_names(PUBSUB_PATTERN));
+    field_u64(out, "pubsubshard_channels", pubsub_names(PUBSUB_SHARD));
+    field_u64(out, "latest_fork_usec", fork_child_latest_us());
+    field_u64(out, "total_forks", stats[STAT_FORKS]);
+    field_u64(out, "slave_expires_tracked_keys", local_expiry_count());
+    info_write_absent(out);
+    info_write_tracking(out);
     errorstats_each(info_add_errors, &error_replies);
-    buf_printf(out, "unexpected_error_replies:0\r\ntotal_error_replies:%" PRIu64 "\r\n",
-               error_replies);
-    buf_append_cstr(out, "dump_payload_sanitizations:0\r\n");
-    INFO_APPEND_COUNTERS(out, closed);
-    buf_append_cstr(out, "io_threaded_reads_processed:0\r\nio_threaded_writes_processed:0\r\n");
-    INFO_APPEND_COUNTERS(out, limits);
-    buf_append_cstr(out, "reply_buffer_shrinks:0\r\nreply_buffer_expands:0\r\n");
-    info_write_loops(out);
-    buf_printf(out,
-               "acl_access_denied_auth:%" PRIu64 "\r\nacl_access_denied_cmd:%" PRIu64 "\r\n"
-               "acl_access_denied_key:%" PRIu64 "\r\nacl_access_denied_channel:%" PRIu64 "\r\n",
-               acl_log_denied(ACL_DENIED_AUTH), acl_log_denied(ACL_DENIED_COMMAND),
-               acl_log_denied(ACL_DENIED_KEY), acl_log_denied(ACL_DENIED_CHANNEL));
-    info_write_contention(out, clock_wall_ms() / 1000 - info_start_s());
+    field_u64(out, "unexpected_error_replies", stats[STAT_UNEXPECTED_ERRORS]);
+    field_u64(out, "total_error_replies", error_replies);
+    field_u64(out, "dump_payload_sanitizations", stats[STAT_SANITIZATIONS]);
+    info_write_calls(out, stats);
+    info_write_loops(out, stats);
+    info_write_denials(out);
+    info_write_contention(out);
 }
 
 /* ---- CPU ---- */
 
-/* Fields 14 and 15 of the main thread's stat file (proc(5)): user and system time in clock ticks.
- */
-static void info_main_thread_seconds(double *user, double *sys)
-{
-    char path[64], text[1024];
-    *user = *sys = 0;
-    snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", (long)getpid());
-    FILE *file = fopen(path, "re");
-    if (!file) {
-        return;
-    }
-    size_t len = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[len] = '\0';
-    /* The name is in brackets and may hold anything; what follows the last one is plain. */
-    const char *rest = strrchr(text, ')');
-    unsigned long long user_ticks, sys_ticks;
-    if (rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user_ticks,
-                       &sys_ticks) == 2) {
-        double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
-        *user = (double)user_ticks / ticks_per_s;
-        *sys = (double)sys_ticks / ticks_per_s;
-    }
-}
-
 static void info_write_cpu(struct buf *out)
 {
     struct rusage self = {0}, children = {0};
-    double main_user, main_sys;
     getrusage(RUSAGE_SELF, &self);
     getrusage(RUSAGE_CHILDREN, &children);
-    info_main_thread_seconds(&main_user, &main_sys);
     uint64_t long_waits = 0;
-    for (int i = 0; i < BRLOCK_MAX_THREADS; i++) {
+    for (unsigned i = 0, used = thread_slots_used(); i < used; i++) {
         long_waits +=
             atomic_load_explicit(&keyspace_lock.stats[i].long_waits, memory_order_relaxed);
     }
-    buf_printf(out,
-               "used_cpu_sys:%.6f\r\nused_cpu_user:%.6f\r\nused_cpu_sys_children:%.6f\r\n"
-               "used_cpu_user_children:%.6f\r\nused_cpu_sys_main_thread:%.6f\r\n"
-               "used_cpu_user_main_thread:%.6f\r\nserver_threads:%lld\r\n"
-               "long_lock_waits:%" PRIu64 "\r\n",
-               info_seconds(self.ru_stime), info_seconds(self.ru_utime),
-               info_seconds(children.ru_stime), info_seconds(children.ru_utime), main_sys,
-               main_user, (long long)net_settings.server_threads, long_waits);
+    field_fixed(out, "used_cpu_sys", info_seconds(self.ru_stime), 6);
+    field_fixed(out, "used_cpu_user", info_seconds(self.ru_utime), 6);
+    field_fixed(out, "used_cpu_sys_children", info_seconds(children.ru_stime), 6);
+    field_fixed(out, "used_cpu_user_children", info_seconds(children.ru_utime), 6);
+    field_fixed(out, "used_cpu_sys_main_thread", (double)rates_main_thread_sys_us() / 1e6, 6);
+    field_fixed(out, "used_cpu_user_main_thread", (double)rates_main_thread_user_us() / 1e6, 6);
+    field_i64(out, "server_threads", net_settings.server_threads);
+    field_u64(out, "long_lock_waits", long_waits);
 }
 
 const struct info_section stats_sections[] = {

@@ -5,6 +5,7 @@
 #include "base/inbox.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/spike.h"
 #include "engine/cron.h"
 #include "engine/gate.h"
 #include "engine/gil.h"
@@ -55,8 +56,12 @@ static void on_cron(evutil_socket_t fd, short what, void *arg)
     cron_run(now_ms);
     if (!gate_is_loading()) {
         now_ms = keyspace_time_ms(now_ms);
+        uint64_t begin = spike_begin();
         expire_sweep(now_ms, 1000000 / server_settings.hz * SWEEP_PERCENT / 100);
+        spike_end("expire-cycle", begin);
+        begin = spike_begin();
         evict_cron(now_ms, 1000000 / server_settings.hz * EVICT_PERCENT / 100);
+        spike_end("eviction-cycle", begin);
     }
     if (state.hz != server_settings.hz) {
         arm_cron();

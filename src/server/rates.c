@@ -24,18 +24,43 @@ static unsigned look_count;
 /* Events per second times 1024, so that a plain integer is published. */
 static _Atomic uint64_t rates_scaled[RATE_COUNT];
 
+static _Atomic uint64_t main_user_us, main_sys_us;
+
+static uint64_t rates_us(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
+}
+
 uint64_t rates_awake_us(void)
 {
     struct rusage usage = {0};
     getrusage(RUSAGE_SELF, &usage);
-    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    return rates_us(usage.ru_utime) + rates_us(usage.ru_stime);
+}
+
+/* The cron runs on the main thread. */
+static void look_at_main_thread(void)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_THREAD, &usage);
+    atomic_store_explicit(&main_user_us, rates_us(usage.ru_utime), memory_order_relaxed);
+    atomic_store_explicit(&main_sys_us, rates_us(usage.ru_stime), memory_order_relaxed);
+}
+
+uint64_t rates_main_thread_user_us(void)
+{
+    return atomic_load_explicit(&main_user_us, memory_order_relaxed);
+}
+
+uint64_t rates_main_thread_sys_us(void)
+{
+    return atomic_load_explicit(&main_sys_us, memory_order_relaxed);
 }
 
 uint64_t rates_lock_wait_ns(void)
 {
     uint64_t ticks = 0;
-    for (int i = 0; i < BRLOCK_MAX_THREADS; i++) {
+    for (unsigned i = 0, used = thread_slots_used(); i < used; i++) {
         ticks += atomic_load_explicit(&keyspace_lock.stats[i].wait_ticks, memory_order_relaxed);
     }
     return clock_ticks_to_ns(ticks);
@@ -48,15 +73,23 @@ static void rates_look(int64_t wall_ms)
         [RATE_COMMANDS] = STAT_COMMANDS,
         [RATE_INPUT_BYTES] = STAT_NET_INPUT_BYTES,
         [RATE_OUTPUT_BYTES] = STAT_NET_OUTPUT_BYTES,
+        [RATE_REPL_INPUT_BYTES] = STAT_REPL_INPUT_BYTES,
+        [RATE_REPL_OUTPUT_BYTES] = STAT_REPL_OUTPUT_BYTES,
         [RATE_TURNS] = STAT_TURNS,
     };
     struct rates_look now = {.at_us = clock_mono_us()};
+    struct stats_totals totals;
+    stats_sum_all(&totals);
+    look_at_main_thread();
     for (int i = 0; i < RATE_AWAKE_US; i++) {
-        now.value[i] = stats_sum(counters[i]);
+        now.value[i] = totals.value[counters[i]];
     }
     now.value[RATE_AWAKE_US] = rates_awake_us();
     now.value[RATE_LOCK_WAIT_NS] = rates_lock_wait_ns();
 
+    if (look_count == 0) { /* what came before the first look was nothing at the start */
+        looks[look_count++] = (struct rates_look){.at_us = now.at_us - RATES_PERIOD_MS * 1000};
+    }
     unsigned kept = look_count < RATES_LOOKS ? look_count : RATES_LOOKS;
     if (kept) {
         const struct rates_look *oldest = &looks[(look_count - kept) % RATES_LOOKS];

@@ -11,6 +11,8 @@ enum rate {
     RATE_COMMANDS,
     RATE_INPUT_BYTES,
     RATE_OUTPUT_BYTES,
+    RATE_REPL_INPUT_BYTES,
+    RATE_REPL_OUTPUT_BYTES,
     RATE_TURNS,
     RATE_AWAKE_US,     /* CPU time of the process */
     RATE_LOCK_WAIT_NS, /* nanoseconds waited in a second by all threads: 1e9 is one thread waiting
@@ -24,6 +26,10 @@ extern const struct cron_job rates_job;
 double rates_get(enum rate which);
 /* Microseconds of CPU time that the process has used. Any thread. */
 uint64_t rates_awake_us(void);
+/* Microseconds of CPU time that the main thread had used when it last looked at the rates. Any
+ * thread. */
+uint64_t rates_main_thread_user_us(void);
+uint64_t rates_main_thread_sys_us(void);
 /* Nanoseconds that threads have waited for the keyspace lock since they started. Any thread. */
 uint64_t rates_lock_wait_ns(void);
 

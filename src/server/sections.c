@@ -8,6 +8,7 @@
 #include "persist/aof_tail.h"
 #include "repl/backlog.h"
 #include "script/script.h"
+#include "base/field.h"
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -87,7 +88,7 @@ void info_append_option(struct buf *out, const char *field, const char *option,
                         const char *otherwise)
 {
     const struct option *o = config_find(slice_cstr(option));
-    buf_printf(out, "%s:", field);
+    field_part_text(out, field, ":");
     if (o) {
         option_format(o, out);
     } else {
@@ -100,5 +101,7 @@ void info_append_bytes(struct buf *out, const char *field, uint64_t bytes)
 {
     char human[32];
     num_format_bytes_human(human, sizeof(human), bytes);
-    buf_printf(out, "%s:%llu\r\n%s_human:%s\r\n", field, (unsigned long long)bytes, field, human);
+    field_u64(out, field, bytes);
+    field_part_text(out, field, "_human:");
+    field_part_text(out, human, "\r\n");
 }

@@ -1,6 +1,8 @@
 /* See stream_load.h. */
 #include "value/stream_load.h"
 
+#include "base/stats.h"
+
 #include "value/stream_priv.h"
 
 /* A walk over a node whose listpack is sound, but nothing else. */
@@ -104,6 +106,7 @@ bool stream_load_node(struct entry *e, struct stream_id master, struct slice lis
 {
     struct stream *s = stream_of(e);
     const unsigned char *lp = (const unsigned char *)listpack.ptr;
+    stats_add(STAT_SANITIZATIONS, 1);
     if (!listpack_validate(lp, listpack.len, NULL, NULL)) {
         return false;
     }

@@ -8,6 +8,8 @@ from lib.resp import Error
 
 # Flags of 7.2 that 7.0 does not show: it has no such flag, or hides it where there is no Sentinel.
 FLAGS_OF_7_2 = {b"sentinel", b"protected", b"touches_arbitrary_keys"}
+# The category that KeyDB has and Redis has not.
+CATEGORY_OF_KEYDB = b"@replication"
 
 # field -> command -> why the oracle is not followed
 EXCEPTIONS = {
@@ -57,7 +59,7 @@ def described(entry):
     flags = set(entry[2]) - FLAGS_OF_7_2
     return {
         "name": entry[0], "arity": entry[1], "flags": words(flags), "first key": entry[3],
-        "last key": entry[4], "key step": entry[5], "ACL categories": words(entry[6]),
+        "last key": entry[4], "key step": entry[5], "ACL categories": words(set(entry[6]) - {CATEGORY_OF_KEYDB}),
         "tips": words(entry[7]), "key specifications": [specification(s) for s in entry[8]],
         "subcommands": words(s[0] for s in entry[9]),
     }

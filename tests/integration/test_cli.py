@@ -625,7 +625,7 @@ def test_nonsense_is_refused(args):
 @pytest.mark.parametrize(
     "option",
     [
-        "--cluster --rdb --functions-rdb --replica --slave --bigkeys --memkeys"
+        "--cluster --force --rdb --functions-rdb --replica --slave --bigkeys --memkeys"
         " --memkeys-samples --hotkeys --latency-dist --lru-test --intrinsic-latency --ldb"
         " --ldb-sync-mode"
     ][0].split(),
@@ -634,6 +634,11 @@ def test_what_is_missing_is_refused_by_name(option):
     outcome = cli(option, "1")
     assert outcome.status == 1
     assert outcome.err == b"keydb-cli: %s does not exist yet\n" % option.encode()
+
+
+def test_no_motd_leaves_nothing_out(client, server):
+    outcome = cli("--no-motd", "-p", str(server.port), "ping")
+    assert (outcome.status, outcome.out, outcome.err) == (0, b"PONG\n", b"")
 
 
 def test_sync_is_refused(oracle):

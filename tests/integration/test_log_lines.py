@@ -1,6 +1,8 @@
 """The lines of the log that containers, supervisors and test harnesses wait for: Redis 7.2's words, in their order."""
 
+import os
 import re
+import signal
 
 import pytest
 
@@ -48,6 +50,47 @@ def test_start_with_a_log(make_server, ours_only):
     server.start()
     assert_said(server, START + [r"DB loaded from append only file: \d+\.\d\d\d seconds", READY,
                                  r"Ready to accept connections unix\n"], server.pid, before)
+
+
+# -- children
+
+def assert_child_said(server, begin, started, ends, killed=False):
+    """What one BGSAVE or BGREWRITEAOF says in the log."""
+    before = len(server.output())
+    with server.connect() as c:
+        if killed:
+            c.ok("CONFIG", "SET", "rdb-key-save-delay", "100000")
+        assert isinstance(c.call(begin), bytes)
+        pid = int(eventually(lambda: re.findall(started + r" by pid (\d+)\n", server.output()[before:]), "a child")[0])
+        if killed:
+            os.kill(pid, signal.SIGKILL)
+        eventually(lambda: re.search(ends, server.output()[before:]), "the end in the log: " + ends)
+        c.ok("CONFIG", "SET", "rdb-key-save-delay", "0")
+
+
+CHILDREN = [("BGSAVE", "Background saving started", "Background saving"),
+            ("BGREWRITEAOF", "Background append only file rewriting started", "Background AOF rewrite")]
+
+
+@pytest.mark.parametrize("begin,started,name", CHILDREN)
+def test_children_that_end_well_and_that_are_killed(make_server, begin, started, name):
+    server = make_server()
+    server.expected_files |= {"dump.rdb", "appendonlydir"}
+    with server.connect() as c:
+        for n in range(20):
+            c.ok("SET", "k%d" % n, "v")
+    assert_child_said(server, begin, started, name + r" terminated with success\n")
+    assert_child_said(server, begin, started, name + r" terminated by signal 9\n", killed=True)
+    assert_child_said(server, begin, started, name + r" terminated with success\n")
+
+
+def test_a_save_that_fails(make_server, ours_only):
+    server = make_server()
+    with server.connect() as c:
+        c.ok("SET", "k", "v")
+        os.mkdir(server.file("dump.rdb"))  # nothing can be renamed to that
+        assert_child_said(server, "BGSAVE", "Background saving started", r"Background saving error")
+        os.rmdir(server.file("dump.rdb"))
 
 
 # -- a link that breaks

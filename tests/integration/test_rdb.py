@@ -210,10 +210,10 @@ def test_bgsave(make):
         before = c.call("LASTSAVE")
         assert c.call("BGSAVE") == b"Background saving started"
         digest = c.call("DEBUG", "DIGEST")
-        until(lambda: server.info("persistence")["rdb_saves"] == "1")
+        until(lambda: server.info("persistence")["rdb_bgsave_in_progress"] == "0")
         facts = server.info("persistence")
         assert facts["rdb_last_bgsave_status"] == "ok"
-        assert facts["rdb_bgsave_in_progress"] == "0"
+        assert facts["rdb_saves"] == "1"
         assert facts["rdb_changes_since_last_save"] == "0"
         assert c.call("LASTSAVE") >= before
         assert c.error("BGSAVE", "NONSENSE") == b"ERR syntax error"

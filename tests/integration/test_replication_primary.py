@@ -7,7 +7,7 @@ import pytest
 from lib.bounds import eventually
 from lib.replica import MODERN
 from lib.replication import Load, check_equal, replication
-from lib.resp import Error
+from lib.resp import Closed, Error
 from lib.seeds import generator
 
 pytestmark = pytest.mark.one_thread("replicas are fed by the thread that writes")
@@ -153,7 +153,9 @@ def test_rdb_only(make_server, play):
         assert b"a" in p.full(old=True)[2]
         c.ok("SET", "b", "1")
         assert c.call("WAIT", 1, 1) == 0
-        assert replication(primary)["connected_slaves"] == "1"
+        with pytest.raises(Closed):
+            p.take(1)
+        eventually(lambda: replication(primary)["connected_slaves"] == "0", "gone")
 
 
 def test_wait(make_server, play, connect):

@@ -5,7 +5,7 @@ STRING = {
     "APPEND": "k v", "DECR": "k", "DECRBY": "k 1", "GET": "k", "GETDEL": "k", "GETEX": "k EX 10",
     "GETRANGE": "k 0 1", "GETSET": "k v", "INCR": "k", "INCRBY": "k 1", "INCRBYFLOAT": "k 1.5",
     "LCS": "k1 k2 LEN", "MGET": "k1 k2 k3", "MSET": "k1 v1 k2 v2", "MSETNX": "k1 v1 k2 v2",
-    "PSETEX": "k 1000 v", "SET": "k v EX 10", "SETEX": "k 10 v", "SETNX": "k v",
+    "PSETEX": "k 100000 v", "SET": "k v EX 10", "SETEX": "k 10 v", "SETNX": "k v",
     "SETRANGE": "k 0 v", "STRLEN": "k", "SUBSTR": "k 0 1",
 }
 
@@ -31,7 +31,7 @@ GENERIC = {
     "COPY": "k1 k2 DB 1", "DEL": "k1 k2", "EXISTS": "k1 k2", "EXPIRE": "k 10", "EXPIREAT": "k 10",
     "EXPIRETIME": "k", "KEYS": "*", "MOVE": "k 1", "OBJECT|ENCODING": "k", "OBJECT|FREQ": "k",
     "OBJECT|HELP": "", "OBJECT|IDLETIME": "k", "OBJECT|REFCOUNT": "k", "OBJECT": "HELP",
-    "PERSIST": "k", "PEXPIRE": "k 10", "PEXPIREAT": "k 10", "PEXPIRETIME": "k", "PTTL": "k",
+    "PERSIST": "k", "PEXPIRE": "k 100000", "PEXPIREAT": "k 10", "PEXPIRETIME": "k", "PTTL": "k",
     "RANDOMKEY": "", "RENAME": "k1 k2", "RENAMENX": "k1 k2", "SCAN": "0",
     "SORT": "k BY w_* STORE d", "SORT_RO": "k BY w_*", "TOUCH": "k1 k2", "TTL": "k", "TYPE": "k", "UNLINK": "k1 k2",
 }

@@ -23,6 +23,7 @@ struct control {
     volatile int32_t write_after; /* writes that still succeed before write_error */
     volatile int32_t sync_hangs;  /* syncs of files do not come back as long as this is set */
     volatile int32_t fstat_error; /* of files that are open for writing */
+    volatile int32_t slow_ms; /* each call that is concerned takes longer by that, and each fork */
 };
 
 static struct control none, *control = &none;
@@ -68,9 +69,17 @@ static int concerns(int fd)
     return concerns_name(name);
 }
 
+static void be_slow(void)
+{
+    if (control->slow_ms) {
+        usleep((useconds_t)control->slow_ms * 1000);
+    }
+}
+
 /* One more call that is concerned. */
 static void count(void)
 {
+    be_slow();
     int32_t number = __atomic_add_fetch(&control->calls, 1, __ATOMIC_SEQ_CST);
     if (control->kill_at && number == control->kill_at) {
         kill(getpid(), SIGKILL);
@@ -231,6 +240,7 @@ int open64(const char *name, int flags, ...)
 pid_t fork(void)
 {
     pid_t (*next)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+    be_slow();
     return fails(control->fork_error) ? -1 : next();
 }
 
@@ -252,4 +262,12 @@ int fstat(int fd, struct stat *about)
 int fstat64(int fd, struct stat64 *about)
 {
     return fstat_with("fstat64", fd, (struct stat *)about);
+}
+
+int stat64(const char *name, struct stat64 *about)
+{
+    if (concerns_name(name)) {
+        be_slow();
+    }
+    return ((int (*)(const char *, struct stat64 *))dlsym(RTLD_NEXT, "stat64"))(name, about);
 }

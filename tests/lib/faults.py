@@ -16,7 +16,7 @@ from lib.server import server_path
 
 # faults.c's struct control.
 FIELDS = ("write_error", "fsync_error", "rename_error", "open_error", "fork_error", "short_writes",
-          "kill_at", "calls", "write_after", "sync_hangs", "fstat_error")
+          "kill_at", "calls", "write_after", "sync_hangs", "fstat_error", "slow_ms")
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")
 
 

@@ -31,9 +31,11 @@ class Transfer:
 
 
 class HandMadePrimary:
-    """Listens on .port; .transfer() is the next replica that asks for the stream."""
+    """Listens on .port; .transfer() is the next replica that asks for the stream. capa: what it answers to those that
+    tell what they can do."""
 
-    def __init__(self):
+    def __init__(self, capa=b"+OK"):
+        self.capa = capa
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(("127.0.0.1", 0))
@@ -77,6 +79,7 @@ class HandMadePrimary:
                 if words[0].upper() == b"PSYNC":
                     self.waiting.put(Transfer(sock, words))
                     return
-                sock.sendall(b"+PONG\r\n" if words[0].upper() == b"PING" else b"+OK\r\n")
+                told = self.capa if b"capa" in words else b"+OK"
+                sock.sendall(b"+PONG\r\n" if words[0].upper() == b"PING" else told + b"\r\n")
         except OSError:
             return

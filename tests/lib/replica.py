@@ -2,6 +2,7 @@
 
 import re
 
+from lib.bounds import eventually
 from lib.resp import Closed, Connection
 
 # What it tells of itself: it takes a data set by a mark, and goes on after a change of the id.
@@ -64,6 +65,16 @@ class Played:
             rdb = self.take(int(head[1:]))
         assert rdb.startswith(b"REDIS0")
         return identity + (rdb,)
+
+    def go_online(self, server, port, offset=0):
+        """Acknowledges what it was sent, having told that it listens on the port, until the server sees
+        that it is online; and once more, since what Redis hears before it has seen its child end is
+        lost."""
+        def acknowledged():
+            self.c.send("REPLCONF", "ACK", offset)
+            return "port=%d,state=online" % port in str(server.info("replication"))
+        eventually(acknowledged, "online")
+        self.c.send("REPLCONF", "ACK", offset)
 
     def command(self):
         return self.c.read()

@@ -28,7 +28,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *form
 enum option_kind {
     OPTION_FLAG,
     OPTION_VALUE,
-    OPTION_REFUSED, /* exists in redis-cli only */
+    OPTION_REFUSED, /* exists in redis-cli or KeyDB's only */
 };
 
 struct option_row {
@@ -118,6 +118,13 @@ static void apply_no_auth_warning(struct options *o, const char *value)
 {
     (void)value;
     o->no_auth_warning = true;
+}
+
+/* KeyDB's: there is no message of the day to leave out. */
+static void apply_no_motd(struct options *o, const char *value)
+{
+    (void)o;
+    (void)value;
 }
 
 static void apply_protocol(struct options *o, enum protocol_wish wish)
@@ -411,6 +418,8 @@ static const struct option_row option_rows[] = {
     {"--tls-ciphers", OPTION_VALUE, NULL},
     {"--tls-ciphersuites", OPTION_VALUE, NULL},
     {"--cluster", OPTION_REFUSED, NULL},
+    {"--force", OPTION_REFUSED, NULL},
+    {"--no-motd", OPTION_FLAG, apply_no_motd},
     {"--rdb", OPTION_REFUSED, NULL},
     {"--functions-rdb", OPTION_REFUSED, NULL},
     {"--replica", OPTION_REFUSED, NULL},

@@ -67,9 +67,10 @@ static const char usage_modes[] =
     "  --pipe               Send standard input, as RESP or inline commands, and count replies.\n"
     "  --pipe-timeout <s>   Give up when no reply came for <s> seconds after the last byte was\n"
     "                       sent (default 30; 0: never).\n"
+    "  --no-motd            As for KeyDB: there is no message of the day.\n"
     "  --help, --version    Print this text, or the version.\n"
     "\n"
-    "redis-cli's --cluster, --rdb, --functions-rdb, --replica,\n"
+    "redis-cli's --cluster (and KeyDB's --force for it), --rdb, --functions-rdb, --replica,\n"
     "--bigkeys, --memkeys, --hotkeys, --latency-dist, --lru-test, --intrinsic-latency and --ldb\n"
     "do not exist yet.\n";
 

@@ -7,6 +7,7 @@
 
 #include "base/thread.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -144,7 +145,8 @@ static void *pin_to_first(void *arg)
     int error = thread_pin(core);
     unsigned count = thread_core_count();
     thread_leave();
-    return error == 0 && count == 1 ? (void *)1 : NULL;
+    int beyond = thread_pin(CPU_SETSIZE + core); /* not the core that it would be modulo that */
+    return error == 0 && count == 1 && beyond == EINVAL ? (void *)1 : NULL;
 }
 
 static void test_pinning(void **state)

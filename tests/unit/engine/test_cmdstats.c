@@ -44,7 +44,7 @@ static int teardown(void **state)
 static void test_one_thread(void **state)
 {
     (void)state;
-    struct histogram h;
+    struct histogram h = {0};
     assert_false(cmdstats_histogram(get, &h));
     cmdstats_record(get, 3, 3000);
     cmdstats_record(get, 1, 500);
@@ -105,7 +105,7 @@ static void test_threads_are_summed(void **state)
     /* Sums while they write are never more than there is. */
     for (int i = 0; i < 1000; i++) {
         assert_true(cmdstats_sum(get).calls <= 2 * THREADS * ROUNDS);
-        struct histogram h;
+        struct histogram h = {0};
         cmdstats_histogram(get, &h);
         assert_true(histogram_total(&h) <= 2 * THREADS * ROUNDS);
     }
@@ -128,7 +128,7 @@ static void test_tracking_off(void **state)
     (void)state;
     struct slice pair[] = {SLICE("latency-tracking"), SLICE("no")}, failed;
     const char *error;
-    struct histogram h;
+    struct histogram h = {0};
     assert_true(cmdstats_tracking());
     assert_true(config_set(pair, 1, &failed, &error));
     assert_false(cmdstats_tracking());
