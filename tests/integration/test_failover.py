@@ -51,14 +51,19 @@ def online(primary, count):
     return sum("state=online" in about.get("slave%d" % i, "") for i in range(count)) == count
 
 
+def attach(primary, *replicas):
+    """They follow it, and both sides say so. (A replica is up before its primary has heard that it is.)"""
+    for replica in replicas:
+        follow(replica, primary)
+    wait_up(*replicas)
+    eventually(lambda: online(primary, len(replicas)), "online", 30)
+
+
 def test_roles_change(make_server):
     """Writes that come meanwhile wait, then hear that this is a replica; none is lost, and nobody
     needs a full transfer."""
     first, second, third = make_server(NOW), make_server(NOW), make_server(NOW)
-    follow(second, first)
-    follow(third, first)
-    wait_up(second, third)
-    eventually(lambda: online(first, 2), "online", 30)
+    attach(first, second, third)
     written, trouble = [], []
 
     def write():
@@ -102,9 +107,7 @@ def test_with_redis(make_server, make_oracle, ours_first):
     first, second = (make_server, make_oracle) if ours_first else (make_oracle, make_server)
     first, second = first(NOW), second(NOW)
     with first.connect() as c:
-        follow(second, first)
-        wait_up(second)
-        eventually(lambda: online(first, 1), "online", 30)
+        attach(first, second)
         for i in range(100):
             c.ok("SET", "k%d" % i, i)
         c.ok("FAILOVER")
@@ -119,9 +122,7 @@ def test_with_redis(make_server, make_oracle, ours_first):
 
 def test_time_out_abort_and_force(make_server, stopped):
     first, second = make_server(NOW), make_server(NOW)
-    follow(second, first)
-    wait_up(second)
-    eventually(lambda: online(first, 1), "online", 30)
+    attach(first, second)
     with first.connect() as c, first.connect() as d:
         stopped(second)
         c.ok("SET", "a", "1")
@@ -186,9 +187,7 @@ def test_refusals(make_server, make_oracle):
 def test_end_waits_for_replicas(make_server, stopped):
     primary = make_server(dict(NOW, **{"shutdown-timeout": "3600"}))
     replica = make_server(NOW)
-    follow(replica, primary)
-    wait_up(replica)
-    eventually(lambda: online(primary, 1), "online", 30)
+    attach(primary, replica)
     with primary.connect() as c, primary.connect() as asks, primary.connect() as writes:
         stopped(replica)
         c.ok("SET", "a", "1")
@@ -214,9 +213,7 @@ def test_end_waits_for_replicas(make_server, stopped):
 def test_replicas_have_everything_at_the_end(make_server, stopped, how):
     primary = make_server(dict(NOW, **{"shutdown-timeout": "3600"}))
     replica = make_server(NOW)
-    follow(replica, primary)
-    wait_up(replica)
-    eventually(lambda: online(primary, 1), "online", 30)
+    attach(primary, replica)
     with primary.connect() as c, primary.connect() as asks:
         stopped(replica)
         for i in range(1000):
@@ -235,8 +232,7 @@ def test_replicas_have_everything_at_the_end(make_server, stopped, how):
 def test_end_waits_no_longer(make_server, stopped):
     primary = make_server(dict(NOW, **{"shutdown-timeout": "1"}))
     replica = make_server(NOW)
-    follow(replica, primary)
-    wait_up(replica)
+    attach(primary, replica)
     stopped(replica)
     with primary.connect() as c:
         c.ok("SET", "a", "1")
