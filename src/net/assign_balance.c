@@ -10,19 +10,16 @@
  * thread is short of time and another core has some; otherwise everybody stays. */
 #include "net/assign.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/stats.h"
 #include "base/thread.h"
 #include "engine/cron.h"
+#include "net/busyness.h"
 #include "net/input.h"
 #include "net/tls.h"
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Differences below this many commands a second are not worth a move: a thread does some hundred
  * thousand. */
@@ -36,9 +33,6 @@
 #define BALANCE_TRIES 16
 /* Server threads at most (settings.h's limit). */
 #define BALANCE_THREADS_MAX 64
-/* The busy thread uses at least this much of a core, and this much of one is to spare. */
-#define BALANCE_BUSY_PERCENT 40
-#define BALANCE_SPARE_PERCENT 50
 
 /* While the cron is eager any difference counts: a test on a slow or crowded machine has no other.
  */
@@ -110,60 +104,6 @@ static void move_clients(struct server_thread *t, void *argument)
     mem_free(request);
 }
 
-/* ---- how busy things are ---- */
-
-/* A moment's clocks, to be compared with another's. */
-struct busyness {
-    uint64_t mono_ns, thread_ns, process_ns;
-    uint64_t idle_ns; /* of all cores of the machine; 0 when the system does not tell */
-};
-
-static uint64_t clock_ns(clockid_t id)
-{
-    struct timespec t = {0};
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* The first line of /proc/stat (proc(5)): cpu user nice system idle iowait ... in clock ticks. */
-static uint64_t machine_idle_ns(void)
-{
-    unsigned long long idle = 0, waiting = 0;
-    FILE *file = fopen("/proc/stat", "re");
-    if (!file) {
-        return 0;
-    }
-    if (fscanf(file, "cpu %*u %*u %*u %llu %llu", &idle, &waiting) != 2) {
-        idle = waiting = 0;
-    }
-    fclose(file);
-    return (idle + waiting) * (1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK));
-}
-
-static struct busyness look_at_clocks(const struct server_thread *t)
-{
-    struct busyness b = {.mono_ns = clock_mono_ns(),
-                         .process_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
-                         .idle_ns = machine_idle_ns()};
-    clockid_t id;
-    if (pthread_getcpuclockid(t->pthread, &id) == 0) {
-        b.thread_ns = clock_ns(id);
-    }
-    return b;
-}
-
-/* True when the thread was short of time between the two moments while another core had some: one
- * of those that this process may use, and one of the machine's. */
-static bool would_help(const struct busyness *from, const struct busyness *to, unsigned cores)
-{
-    uint64_t elapsed = to->mono_ns - from->mono_ns;
-    uint64_t spare = elapsed * BALANCE_SPARE_PERCENT / 100;
-    bool idle_known = from->idle_ns > 0 && to->idle_ns > 0;
-    return to->thread_ns - from->thread_ns >= elapsed * BALANCE_BUSY_PERCENT / 100 &&
-           to->process_ns - from->process_ns + spare <= cores * elapsed &&
-           (!idle_known || to->idle_ns - from->idle_ns >= spare);
-}
-
 /* ---- the cron ---- */
 
 /* State of the cron's thread alone. */
@@ -208,9 +148,9 @@ void assign_balance(int64_t wall_ms UNUSED)
         balance.marked = NULL;
         return;
     }
-    struct busyness now = look_at_clocks(busiest);
+    struct busyness now = busyness_look(busiest->pthread);
     if (balance.marked == busiest &&
-        (cron_is_eager() || would_help(&balance.busyness, &now, thread_core_count()))) {
+        (cron_is_eager() || busyness_would_help(&balance.busyness, &now, thread_core_count()))) {
         struct move_request *request = mem_alloc(sizeof(*request));
         *request = (struct move_request){idlest, difference / 2, BALANCE_TRIES};
         server_thread_post(busiest, move_clients, request);
