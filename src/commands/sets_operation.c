@@ -14,6 +14,8 @@
 #define LOOK_EVERY_MEMBERS 64
 /* What the copy of a large member takes beside its bytes, generously. */
 #define LARGE_EXTRA_BYTES 4096
+/* Packed sets with fewer members together are searched faster than indexed. */
+#define INDEX_FROM_MEMBERS 32
 
 void sets_operation_init(struct sets_operation *o, enum sets_operation_kind kind, int count)
 {
@@ -29,6 +31,9 @@ void sets_operation_deinit(struct sets_operation *o)
     }
     if (o->own) {
         entry_destroy(&o->own);
+    }
+    if (o->index) {
+        sets_index_destroy(o->index);
     }
 }
 
@@ -70,6 +75,36 @@ uint64_t sets_operation_work(const struct sets_operation *o)
         return least * (uint64_t)o->count;
     }
     return all;
+}
+
+/* ---- small sets ---- */
+
+/* Makes the index where all sets are packed and have few members, but enough of them to pay. */
+static void create_index(struct sets_operation *o)
+{
+    uint64_t members = 0;
+    for (int i = 0; i < o->count; i++) {
+        if (!set_is_packed(o->sets[i])) {
+            return;
+        }
+        members += set_count(o->sets[i]);
+    }
+    if (o->count > 1 && members >= INDEX_FROM_MEMBERS && members <= SETS_INDEX_MEMBERS) {
+        o->index = sets_index_create();
+    }
+}
+
+/* Adds all members of some packed sets to it. */
+static void index_sets(struct sets_operation *o, struct entry *const *sets, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct set_walk walk;
+        struct set_member m;
+        set_walk_begin(&walk, sets[i]);
+        while (set_walk_next(&walk, &m)) {
+            sets_index_add(o->index, &m);
+        }
+    }
 }
 
 /* ---- members ---- */
@@ -162,10 +197,16 @@ static bool intersect(struct sets_operation *o)
         }
         /* The smallest is walked, the next smallest rules out most. */
         qsort(o->sets, (size_t)o->count, sizeof(*o->sets), by_count);
+        create_index(o);
+        if (o->index) {
+            index_sets(o, o->sets + 1, 1);
+        }
         o->begun = true;
     }
+    int looked_up = o->index ? 2 : 1; /* from this set on */
     while (walk_next(o, o->sets[0], &m)) {
-        if (all_contain(o->sets + 1, o->count - 1, &m) && sink_add(&o->sink, &m)) {
+        if ((!o->index || sets_index_has(o->index, &m)) &&
+            all_contain(o->sets + looked_up, o->count - looked_up, &m) && sink_add(&o->sink, &m)) {
             return true;
         }
         if (is_late(o)) {
@@ -206,14 +247,32 @@ static bool unite_collecting(struct sets_operation *o)
     return true;
 }
 
+/* Of small sets: each member is new that the index has not. */
+static bool unite_indexed(struct sets_operation *o)
+{
+    for (; o->at < o->count; o->at++) {
+        struct set_member m;
+        while (walk_next(o, o->sets[o->at], &m)) {
+            if (sets_index_add(o->index, &m) && sink_add(&o->sink, &m)) {
+                return true;
+            }
+        }
+    }
+    return true;
+}
+
 static bool unite(struct sets_operation *o)
 {
     if (!o->begun) {
         drop_missing(o, 0);
+        create_index(o);
         o->begun = true;
-        if (!o->sink.into && o->count > UNION_LOOKS_BACK) {
+        if (!o->index && !o->sink.into && o->count > UNION_LOOKS_BACK) {
             o->own = set_create(SLICE(""), NULL, 0, ENTRY_NO_EXPIRY);
         }
+    }
+    if (o->index) {
+        return unite_indexed(o);
     }
     if (o->sink.into || o->own) {
         return unite_collecting(o);
@@ -250,8 +309,12 @@ static bool subtract_begin(struct sets_operation *o)
         }
         members_of_others += set_count(others[i]);
     }
-    o->filtering = set_count(first) * (uint64_t)count > members_of_others * 2 + set_count(first);
-    if (o->filtering) {
+    create_index(o);
+    o->filtering = !o->index && set_count(first) * (uint64_t)count >
+                                    members_of_others * 2 + set_count(first);
+    if (o->index) {
+        index_sets(o, others, count);
+    } else if (o->filtering) {
         o->own = set_create(SLICE(""), NULL, 0, ENTRY_NO_EXPIRY);
     } else {
         qsort(others, (size_t)count, sizeof(*others), by_count_falling);
@@ -291,7 +354,8 @@ static bool subtract(struct sets_operation *o)
     struct entry *const *others = o->own ? &o->own : o->sets + 1;
     int count = o->own ? 1 : o->count - 1;
     while (walk_next(o, o->sets[0], &m)) {
-        if (!one_contains(others, count, &m) && sink_add(&o->sink, &m)) {
+        bool has = o->index ? sets_index_has(o->index, &m) : one_contains(others, count, &m);
+        if (!has && sink_add(&o->sink, &m)) {
             return true;
         }
         if (is_late(o)) {

@@ -6,6 +6,7 @@
 #define COMMANDS_SETS_OPERATION_H
 
 #include "commands/gathered.h"
+#include "commands/sets_index.h"
 #include "value/set.h"
 
 enum sets_operation_kind { SETS_INTER, SETS_UNION, SETS_DIFF };
@@ -39,6 +40,7 @@ struct sets_operation {
     bool walking;                        /* `walk` is in a set */
     int at;                              /* that set's number */
     struct entry *own;                   /* a set of its own, that lasts as long as it */
+    struct sets_index *index;            /* sets that are small and packed: what some of them have */
     unsigned until_look;                 /* members until the next look at the clock */
     uint64_t begin_ticks;                /* of this run */
     uint64_t budget_ns;                  /* and how long it may take; 0: any time */

@@ -5,6 +5,7 @@ import pytest
 from lib.differential import Pair
 from lib.differences import DIFFERENCES
 from lib.resp import Error, Set
+from lib.seeds import generator, seeds
 
 INTEGERS = [str(i) for i in range(-20, 80)]
 TEXTS = ["m%d" % i for i in range(100)]
@@ -279,3 +280,45 @@ def test_encodings_follow_the_options(make_server, ours_only, reduced):
         assert client.call("OBJECT", "ENCODING", "s") == b"listpack"
         client.call("SUNIONSTORE", "s", "b", "a")
         assert client.call("OBJECT", "ENCODING", "s") == b"hashtable"
+
+
+def drawn_set(random):
+    """Integers, texts or both, with all lengths around those at which packed sets are indexed together."""
+    size = random.choice([0, 1, 3, 15, 16, 17, 40, 100, 127, 128, 129, 255, 257, 300])
+    kind = random.choice(["integers", "texts", "both"])
+    members = set()
+    while len(members) < size:
+        n = random.randrange(-size, size * 2)
+        members.add(str(n) if kind == "integers" or (kind == "both" and n % 3) else "m%d" % n)
+    return members
+
+
+@pytest.mark.any_threads
+@pytest.mark.parametrize("seed", seeds(4))
+def test_algebra_of_small_sets(server, oracle, seed):
+    """Any number of sets of any encoding, the same one twice among them, give what Python's sets give."""
+    random = generator(seed)
+    whole = {"SINTER": set.intersection, "SUNION": set.union, "SDIFF": set.difference}
+    for _ in range(40):
+        sets = [drawn_set(random) for _ in range(random.choice([1, 2, 2, 3, 5, 8]))]
+        names = ["s%d" % random.randrange(n + 1) for n in range(len(sets))]
+        limit = random.choice([0, 1, 20, 1000])
+        for side in (server, oracle):
+            with side.connect() as client:
+                client.ok("FLUSHALL")
+                for n, members in enumerate(sets):
+                    for at in range(0, len(members), 100):
+                        client.call("SADD", "s%d" % n, *sorted(members)[at:at + 100])
+                chosen = [sets[int(name[1:])] for name in names]
+                for command, operation in whole.items():
+                    right = sorted(m.encode() for m in operation(*chosen))
+                    assert sorted(client.call(command, *names)) == right
+                    into = random.choice(["to", names[-1]])
+                    assert client.call("COPY", into, "kept") == (into != "to" and len(sets[int(into[1:])]) > 0)
+                    assert client.call(command + "STORE", into, *names) == len(right)
+                    assert sorted(client.call("SMEMBERS", into)) == right
+                    client.call("DEL", into)
+                    client.call("RENAME", "kept", into)
+                shared = len(set.intersection(*chosen))
+                assert client.call("SINTERCARD", len(names), *names, "LIMIT", limit) == \
+                    (min(shared, limit) if limit else shared)
