@@ -1,5 +1,5 @@
-/* See sets_index.h. A member of a packed set is either an integer or bytes that are none, so the two
- * are told apart without writing the integer out. */
+/* See sets_index.h. A member of a packed set is either an integer or bytes that are none, so the
+ * two are told apart without writing the integer out. */
 #include "commands/sets_index.h"
 
 #include "base/mem.h"

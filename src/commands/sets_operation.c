@@ -310,8 +310,8 @@ static bool subtract_begin(struct sets_operation *o)
         members_of_others += set_count(others[i]);
     }
     create_index(o);
-    o->filtering = !o->index && set_count(first) * (uint64_t)count >
-                                    members_of_others * 2 + set_count(first);
+    o->filtering =
+        !o->index && set_count(first) * (uint64_t)count > members_of_others * 2 + set_count(first);
     if (o->index) {
         index_sets(o, others, count);
     } else if (o->filtering) {

@@ -36,14 +36,14 @@ struct sets_operation {
     struct sets_sink sink;
     /* Below: its own. */
     bool begun;
-    bool filtering;                      /* DIFF: gathering what the others have of the first */
-    bool walking;                        /* `walk` is in a set */
-    int at;                              /* that set's number */
-    struct entry *own;                   /* a set of its own, that lasts as long as it */
-    struct sets_index *index;            /* sets that are small and packed: what some of them have */
-    unsigned until_look;                 /* members until the next look at the clock */
-    uint64_t begin_ticks;                /* of this run */
-    uint64_t budget_ns;                  /* and how long it may take; 0: any time */
+    bool filtering;           /* DIFF: gathering what the others have of the first */
+    bool walking;             /* `walk` is in a set */
+    int at;                   /* that set's number */
+    struct entry *own;        /* a set of its own, that lasts as long as it */
+    struct sets_index *index; /* sets that are small and packed: what some of them have */
+    unsigned until_look;      /* members until the next look at the clock */
+    uint64_t begin_ticks;     /* of this run */
+    uint64_t budget_ns;       /* and how long it may take; 0: any time */
     uint64_t seen_bits[SETS_SEEN_WORDS]; /* UNION: of the members that it has */
     struct set_walk walk;
     struct entry *room[SETS_INLINE];

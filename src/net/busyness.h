@@ -15,6 +15,7 @@ struct busyness {
     uint64_t idle_ns;               /* of all cores of the machine; 0: the system does not tell */
 };
 
+/* The clocks now, of a thread that runs. */
 struct busyness busyness_look(pthread_t thread);
 /* True when the thread was short of time between the two moments (it used 40 percent of a core or
  * more) while another core had some (half of one or more): one of the `cores` that this process may

@@ -1,5 +1,5 @@
-/* Tests of net/busyness.h: when it helps to give clients of a busy thread to another one, by figures
- * and not by the machine that the test runs on. */
+/* Tests of net/busyness.h: when it helps to give clients of a busy thread to another one, by
+ * figures and not by the machine that the test runs on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,9 @@
 /* Of one second, as parts of a core in percent; idle: of the machine, -1 unknown. */
 static bool helps(int thread, int process, int idle, unsigned cores)
 {
-    struct busyness from = {.mono_ns = 7000 * MS, .thread_ns = 3 * MS, .process_ns = 5 * MS,
+    struct busyness from = {.mono_ns = 7000 * MS,
+                            .thread_ns = 3 * MS,
+                            .process_ns = 5 * MS,
                             .idle_ns = idle < 0 ? 0 : 900 * MS};
     struct busyness to = {.mono_ns = 8000 * MS,
                           .thread_ns = from.thread_ns + (uint64_t)thread * 10 * MS,
