@@ -21,7 +21,7 @@ MAKEFLAGS += --no-builtin-rules --no-builtin-variables --no-print-directory
 # smaller number or stay in its folder; tests/tidy/tidy.py and the unit tests' link lines both read
 # this list.
 LAYERS := base:0 ds:1 value:2 keyspace:3 resp:4 engine:5 commands:6 net:6 script:6 persist:6 \
-          repl:7 module:7 cluster:8 server:9
+          repl:7 module:7 active:8 cluster:9 server:10
 
 comma := ,
 

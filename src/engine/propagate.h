@@ -16,16 +16,16 @@
  * SELECT by itself, where the database changes. What calls do may be kept from some logs for a
  * while (redis.set_repl): so the unit is each log's own, with as many commands as that log gets.
  *
- * Peers of an active group (repl/ACTIVE.md) are a log of a form of its own, with a target of its
+ * Peers of an active group (active/DESIGN.md) are a log of a form of its own, with a target of its
  * own: the AOF and replicas go on being told what Redis tells its replicas, while peers are told
- * what a write did, in forms of few classes (repl/active_class.h) that can be put in an order
+ * what a write did, in forms of few classes (active/effect.h) that can be put in an order
  * later: what was taken, member by member; a key as a whole where it depends on others; no
  * conditions. A handler whose call is no such form tells peers first, with propagate_tell_peers,
  * only while propagate_peers; what it does not tell them itself they get as the other logs do. All
  * that one call tells is a unit for them, always, and for the other logs while such a log is on:
  * then what each is told of a call ends in one pass, in the order of registration. What expires is
  * not told to them: each node hides it by itself, and the listener for that says more. Turning on a
- * log that leads to peers is the switch (repl/active_own.h). While it is off a write pays one
+ * log that leads to peers is the switch (active/local_writes.h). While it is off a write pays one
  * test of a variable where forms differ.
  *
  * State: keyspace; listeners are registered at boot, in a fixed order. */
@@ -137,7 +137,7 @@ static inline void propagate_stored(struct call *c, int k)
     }
 }
 /* The value at the key has lost its last element and goes, and with it perhaps a deadline, which is
- * told behind the call (repl/ACTIVE.md, "A write that is late"). Before it is deleted, whenever;
+ * told behind the call (active/DESIGN.md, "Late writes"). Before it is deleted, whenever;
  * one key a call. */
 void propagate_note_emptied(const struct keyref *ref) REQUIRES(keyspace_lock);
 static inline void propagate_emptied(const struct keyref *ref) REQUIRES(keyspace_lock);

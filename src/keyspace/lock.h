@@ -21,7 +21,7 @@ extern bool keyspace_has_work;
 void keyspace_set_end_work(void (*work)(void));
 
 /* The time that deadlines are judged by, never earlier than this: 0, but on an active replica,
- * whose clock runs with those of its peers (repl/active_clock.h). Any thread reads it. */
+ * whose clock runs with those of its peers (active/hlc.h). Any thread reads it. */
 extern _Atomic int64_t keyspace_earliest_ms;
 /* That time, when the wall clock shows `wall_ms`. */
 static inline int64_t keyspace_time_ms(int64_t wall_ms)

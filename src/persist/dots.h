@@ -1,6 +1,6 @@
 /* Dots: what the files of an active replica hold beside the data, so that positions and last writes
  * are after a load what they were for exactly the writes in the files. What they mean is told by
- * the replication above this layer (repl/ACTIVE.md, "In files"); a server that is no active replica
+ * the replication above this layer (active/DESIGN.md, "Files"); a server that is no active replica
  * writes none and reads over them.
  *
  *   RDB  AUX fields at the head, and AUX active-dot before a key that has a dot

@@ -29,7 +29,7 @@ static void look_for_lag(struct replica *r, void *context)
 {
     struct lag *lag = context;
     uint64_t have = atomic_load(&r->ack_offset);
-    if (r->is_old || r->rdb_only || atomic_load(&r->doomed) || have >= lag->offset) {
+    if (r->is_old || r->rdb_only || atomic_load(&r->closing) || have >= lag->offset) {
         return;
     }
     lag->count++;

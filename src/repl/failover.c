@@ -46,7 +46,7 @@ static void look(struct replica *r, void *context)
 {
     struct search *s = context;
     bool online = atomic_load(&r->state) == REPLICA_ONLINE && !r->rdb_only && !r->is_old;
-    bool ready = online && atomic_load(&r->ack_offset) >= s->offset && !atomic_load(&r->doomed);
+    bool ready = online && atomic_load(&r->ack_offset) >= s->offset && !atomic_load(&r->closing);
     bool fits =
         failover.named ? r->port == failover.port && strcmp(r->ip, failover.host) == 0 : ready;
     if (fits && !s->found) {
@@ -67,18 +67,18 @@ static struct search find_target(void)
 
 /* ---- begin and end ---- */
 
-static const char *take_target(const struct failover_wish *wish)
+static const char *take_target(const struct failover_request *request)
 {
-    failover.named = wish->host.ptr != NULL;
+    failover.named = request->host.ptr != NULL;
     if (!failover.named) {
         return NULL;
     }
-    if (wish->host.len >= sizeof(failover.host)) {
+    if (request->host.len >= sizeof(failover.host)) {
         return "ERR FAILOVER target HOST and PORT is not a replica.";
     }
-    memcpy(failover.host, wish->host.ptr, wish->host.len);
-    failover.host[wish->host.len] = '\0';
-    failover.port = wish->port;
+    memcpy(failover.host, request->host.ptr, request->host.len);
+    failover.host[request->host.len] = '\0';
+    failover.port = request->port;
     struct search s = find_target();
     if (!s.found) {
         return "ERR FAILOVER target HOST and PORT is not a replica.";
@@ -86,7 +86,7 @@ static const char *take_target(const struct failover_wish *wish)
     return s.online ? NULL : "ERR FAILOVER target replica is not online.";
 }
 
-const char *failover_begin(const struct failover_wish *wish)
+const char *failover_begin(const struct failover_request *request)
 {
     gil_assert_world();
     if (failover_is_running()) {
@@ -98,15 +98,15 @@ const char *failover_begin(const struct failover_wish *wish)
     if (replicas_count() == 0) {
         return "ERR FAILOVER requires connected replicas.";
     }
-    if (wish->force && (!wish->timeout_ms || !wish->host.ptr)) {
+    if (request->force && (!request->timeout_ms || !request->host.ptr)) {
         return "ERR FAILOVER with force option requires both a timeout and target HOST and IP.";
     }
-    const char *error = take_target(wish);
+    const char *error = take_target(request);
     if (error) {
         return error;
     }
-    failover.force = wish->force;
-    failover.deadline_ms = wish->timeout_ms ? replica_clock_ms() + wish->timeout_ms : 0;
+    failover.force = request->force;
+    failover.deadline_ms = request->timeout_ms ? replica_clock_ms() + request->timeout_ms : 0;
     pause_start(PAUSE_FAILOVER, false, PAUSE_NO_END_MS);
     keyspace_lock_exclusive();
     backlog_tell(SLICE("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"));

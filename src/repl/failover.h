@@ -21,14 +21,14 @@
 #include <stdint.h>
 
 /* What was asked for. */
-struct failover_wish {
+struct failover_request {
     struct slice host; /* of the target; ptr NULL: any */
     int64_t port;
     int64_t timeout_ms; /* 0: none */
     bool force;         /* at the time-out it is done all the same */
 };
 /* NULL, or why not: an error text that lives forever. */
-const char *failover_begin(const struct failover_wish *wish) REQUIRES(gil);
+const char *failover_begin(const struct failover_request *request) REQUIRES(gil);
 /* False: there is none. */
 bool failover_abort(const char *why) REQUIRES(gil);
 /* Any thread. */

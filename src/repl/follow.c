@@ -21,8 +21,7 @@
 #include "net/tls_settings.h"
 #include "net/upstream.h"
 #include "persist/load.h"
-#include "repl/active.h"
-#include "repl/active_links.h"
+#include "repl/peers.h"
 #include "repl/apply.h"
 #include "repl/backlog.h"
 #include "repl/failover.h"
@@ -61,11 +60,11 @@ static struct {
     _Atomic bool cut;      /* the link is to be made anew */
     struct upstream facts; /* of the link; written with the GIL in shared mode, read by the world */
     int64_t begun_ms;      /* the same */
-    _Atomic uint64_t wish; /* rises with each change of whom we follow */
+    _Atomic uint64_t changes; /* rises with each change of whom we follow */
     _Atomic bool is_replica;
     _Atomic enum follow_state state;
     _Atomic int64_t heard_ms, down_ms; /* 0: never */
-    /* The thread's: whom it follows, and the wish that it knows of. */
+    /* The thread's: whom it follows, and the change that it knows of. */
     uint64_t known;
     char host[HOST_MAX];
     int port;
@@ -121,7 +120,7 @@ static bool is_stale(void)
     return present < wanted;
 }
 
-void follow_judge(void)
+void follow_set_gates(void)
 {
     bool replica = follow.is_replica;
     gate_set(GATE_READONLY, replica && follow_settings.read_only);
@@ -135,7 +134,7 @@ bool follow_apply_option(const struct option *option, const char **error)
 {
     (void)option;
     (void)error;
-    follow_judge();
+    follow_set_gates();
     return true;
 }
 
@@ -146,12 +145,12 @@ static void set_state(enum follow_state state)
         follow.down_ms = replica_clock_ms();
     }
     follow.state = state;
-    follow_judge();
+    follow_set_gates();
 }
 
 static bool is_interrupted(void)
 {
-    return follow.stop || follow.cut || follow.wish != follow.known;
+    return follow.stop || follow.cut || follow.changes != follow.known;
 }
 
 /* The thread comes to another state by itself; not when somebody has decided about it since. */
@@ -192,15 +191,15 @@ static bool ask_for_stream(char line[FOLLOW_LINE_BYTES]) NO_THREAD_SAFETY_ANALYS
     return FOLLOW_ASK(&follow.link, line, SLICE("PSYNC"), slice_cstr(id), slice_of(next, digits));
 }
 
-static void doom(struct replica *r, void *context)
+static void close_one(struct replica *r, void *context)
 {
     (void)context;
-    atomic_store(&r->doomed, true);
+    atomic_store(&r->closing, true);
 }
 
 void follow_dismiss_replicas(void)
 {
-    replicas_each(doom, NULL);
+    replicas_each(close_one, NULL);
     feeds_wake();
 }
 
@@ -443,7 +442,7 @@ static bool learn_wish(void) NO_THREAD_SAFETY_ANALYSIS
 {
     gil_wake();
     follow.link_stop = follow.cut = false;
-    follow.known = follow.wish;
+    follow.known = follow.changes;
     bool follows = follow_settings.host != NULL;
     snprintf(follow.host, sizeof(follow.host), "%s", follows ? follow_settings.host : "");
     follow.port = (int)follow_settings.port;
@@ -489,7 +488,7 @@ static void start_thread(void)
 /* Whom we follow has changed. */
 static void tell_thread(void)
 {
-    follow.wish++;
+    follow.changes++;
     follow.link_stop = true;
     if (!follow.started && follow.may_start) {
         start_thread();
@@ -501,7 +500,7 @@ static void tell_thread(void)
 void follow_start(void)
 {
     follow.may_start = true;
-    if (follow_settings.host && !active_settings.on) {
+    if (follow_settings.host && !peers->wanted()) {
         follow.is_replica = true;
         set_state(FOLLOW_CONNECT);
         tell_thread();
@@ -586,8 +585,8 @@ bool follow_nobody(void)
 static bool look(struct upstream *facts)
 {
     gil_assert_world();
-    if (active_is_on()) {
-        return active_links_look(facts);
+    if (peers->on()) {
+        return peers->look(facts);
     }
     if (!follow_is_connected()) {
         return false;
@@ -606,8 +605,8 @@ static void cut(void)
 {
     gil_assert_world();
     log_notice("The link to the primary is cut by a command");
-    if (active_is_on()) {
-        active_links_cut();
+    if (peers->on()) {
+        peers->cut();
         return;
     }
     follow.cut = true;
@@ -676,7 +675,7 @@ static bool parse_primary(const struct option *option, const struct slice *words
     if (*error != NULL) {
         return false;
     }
-    if (!active_links_configure(none ? (struct slice){NULL, 0} : words[0], (int)port)) {
+    if (!peers->configure(none ? (struct slice){NULL, 0} : words[0], (int)port)) {
         *error = "too many lines of replicaof";
         return false;
     }
@@ -697,12 +696,12 @@ static void format_primary(const struct option *option, struct buf *out)
 /* An active replica pulls from several. */
 static bool put_lines(bool in_include, struct buf *out, bool *lost UNUSED)
 {
-    return active_links_put_lines(in_include, out);
+    return peers->put_lines(in_include, out);
 }
 
 static bool has_lines(void)
 {
-    return active_settings.on;
+    return peers->wanted();
 }
 
 static const struct option_enum diskless_names[] = {{"disabled", DISKLESS_DISABLED},

@@ -40,6 +40,19 @@ const char *follow_host(void) REQUIRES(gil);
 int follow_port(void) REQUIRES(gil);
 const char *follow_state_word(void);
 
+/* Settings: world, but for what changes only at boot. */
+struct follow_settings {
+    char *host; /* NULL: nobody; world */
+    int64_t port;
+    char *user, *password;
+    bool read_only, serve_stale, announced, lazy_flush;
+    int64_t quorum; /* replica-quorum: that many primaries must be there, -1: all */
+    int diskless_load;
+    int64_t priority;
+    char *announce_ip;
+    int64_t announce_port;
+};
+extern struct follow_settings follow_settings;
 /* replicaof, masterauth, replica-read-only and so on. */
 extern const struct option follow_options[];
 

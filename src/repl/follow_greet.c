@@ -1,4 +1,4 @@
-/* See follow_priv.h: the handshake up to where it is decided what is sent. */
+/* See follow_link.h: the handshake up to where it is decided what is sent. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"

@@ -1,4 +1,4 @@
-/* See follow_priv.h: the link's bytes. */
+/* See follow_link.h: the link's bytes. */
 #include "base/stats.h"
 #include "repl/follow_priv.h"
 #include "repl/replica.h"

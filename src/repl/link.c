@@ -192,7 +192,7 @@ bool link_flush(struct link *l)
     return true;
 }
 
-static enum link_reply judge(const redisReply *reply, char text[LINK_TEXT_BYTES])
+static enum link_reply classify(const redisReply *reply, char text[LINK_TEXT_BYTES])
 {
     text[0] = '\0';
     if (reply->type != REDIS_REPLY_ERROR) {
@@ -226,7 +226,7 @@ enum link_reply link_read(struct link *l, char text[LINK_TEXT_BYTES])
             return LINK_BROKEN;
         }
         if (reply) {
-            enum link_reply result = judge(reply, text);
+            enum link_reply result = classify(reply, text);
             freeReplyObject(reply);
             return result;
         }

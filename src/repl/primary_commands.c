@@ -9,9 +9,7 @@
 #include "engine/commit.h"
 #include "net/client.h"
 #include "persist/rdb_file.h"
-#include "repl/active.h"
-#include "repl/active_feed.h"
-#include "repl/active_links.h"
+#include "repl/peers.h"
 #include "repl/backlog.h"
 #include "repl/failover.h"
 #include "repl/follow.h"
@@ -137,7 +135,7 @@ static void replconf_hear(void *call)
     struct call *c = call;
     keyspace_assert_exclusive();
     if (call_arg_is(c, 1, "pull-ack")) {
-        if (active_feed_hear(c)) {
+        if (peers->hear(c)) {
             call_event(acknowledged);
         }
     } else {
@@ -149,7 +147,7 @@ static void replconf_hear(void *call)
 static void replconf_command(struct call *c)
 {
     struct client *client = client_of(c->session);
-    bool pulls = client && active_feed_is(client);
+    bool pulls = client && peers->is_peer(client);
     bool is_ack = c->argc > 1 && call_arg_is(c, 1, "ack") && !pulls && c->argc % 2 != 0;
     if (client && (is_ack || (pulls && c->argc > 1 && call_arg_is(c, 1, "pull-ack")))) {
         if (c->held == ACCESS_EXCLUSIVE) {
@@ -230,7 +228,7 @@ static void start_anew(struct replica *r)
 static struct replica *come(struct call *c)
 {
     struct client *client = client_of(c->session);
-    if (!client || active_feed_is(client)) {
+    if (!client || peers->is_peer(client)) {
         reply_error(c->reply, "ERR only connections can be replicas");
         return NULL;
     }
@@ -325,38 +323,6 @@ static void remove_primary(struct call *c)
     }
 }
 
-/* REPLICAOF on an active replica, which pulls from one server or several. */
-static void replicaof_active(struct call *c) REQUIRES(gil);
-static void replicaof_active(struct call *c)
-{
-    int64_t port;
-    const char *error = NULL;
-    bool removes = c->argc == 4;
-    if (c->argc == 3 && call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one")) {
-        active_links_remove_all();
-        reply_ok(c->reply);
-        return;
-    }
-    if (removes && !call_arg_is(c, 1, "remove")) {
-        reply_syntax_error(c->reply);
-        return;
-    }
-    struct slice host = c->argv[c->argc - 2];
-    if (!num_parse_i64(c->argv[c->argc - 1], &port) || port < 0 || port > 65535) {
-        reply_error(c->reply, "ERR Invalid master port");
-    } else if (host.len == 0 || host.len > 255 || memchr(host.ptr, '\0', host.len)) {
-        reply_error(c->reply, "ERR Invalid master host");
-    } else if (removes && !active_links_remove(host, (int)port)) {
-        reply_error(c->reply, "ERR Master not found");
-    } else if (removes || active_links_add(host, (int)port, &error)) {
-        reply_ok(c->reply);
-    } else if (error) {
-        reply_error(c->reply, error);
-    } else {
-        reply_status(c->reply, "OK Already connected to specified master");
-    }
-}
-
 WORLD_COMMAND(replicaof_command)
 {
     int64_t port;
@@ -369,8 +335,8 @@ WORLD_COMMAND(replicaof_command)
         reply_syntax_error(c->reply);
         return;
     }
-    if (active_is_on()) {
-        replicaof_active(c);
+    if (peers->on()) {
+        peers->replicaof(c);
         return;
     }
     if (c->argc == 3 && call_arg_is(c, 1, "no") && call_arg_is(c, 2, "one")) {
@@ -405,27 +371,27 @@ WORLD_COMMAND(replicaof_command)
 /* ---- FAILOVER ---- */
 
 /* Reads the arguments; false with the error replied. */
-static bool parse_failover(struct call *c, struct failover_wish *wish, bool *abort)
+static bool parse_failover(struct call *c, struct failover_request *request, bool *abort)
 {
     for (int i = 1; i < c->argc; i++) {
-        if (i + 1 < c->argc && call_arg_is(c, i, "timeout") && !wish->timeout_ms) {
-            if (!call_arg_i64(c, ++i, &wish->timeout_ms)) {
+        if (i + 1 < c->argc && call_arg_is(c, i, "timeout") && !request->timeout_ms) {
+            if (!call_arg_i64(c, ++i, &request->timeout_ms)) {
                 return false;
             }
-            if (wish->timeout_ms <= 0) {
+            if (request->timeout_ms <= 0) {
                 reply_error(c->reply, "ERR FAILOVER timeout must be greater than 0");
                 return false;
             }
         } else if (call_arg_is(c, i, "abort") && !*abort) {
             *abort = true;
-        } else if (i + 2 < c->argc && call_arg_is(c, i, "to") && !wish->host.ptr) {
-            if (!call_arg_i64(c, i + 2, &wish->port)) {
+        } else if (i + 2 < c->argc && call_arg_is(c, i, "to") && !request->host.ptr) {
+            if (!call_arg_i64(c, i + 2, &request->port)) {
                 return false;
             }
-            wish->host = c->argv[i + 1];
+            request->host = c->argv[i + 1];
             i += 2;
-        } else if (call_arg_is(c, i, "force") && !wish->force) {
-            wish->force = true;
+        } else if (call_arg_is(c, i, "force") && !request->force) {
+            request->force = true;
         } else {
             reply_syntax_error(c->reply);
             return false;
@@ -436,17 +402,17 @@ static bool parse_failover(struct call *c, struct failover_wish *wish, bool *abo
 
 WORLD_COMMAND(failover_command)
 {
-    struct failover_wish wish = {0};
+    struct failover_request request = {0};
     bool abort = false;
     gil_assert_world();
-    if (!parse_failover(c, &wish, &abort)) {
+    if (!parse_failover(c, &request, &abort)) {
         return;
     }
     const char *error = NULL;
     if (abort && (c->argc > 2 || !failover_abort("Failover manually aborted"))) {
         error = c->argc > 2 ? "ERR syntax error" : "ERR No failover in progress.";
     } else if (!abort) {
-        error = failover_begin(&wish);
+        error = failover_begin(&request);
     }
     if (error) {
         reply_error(c->reply, error);
@@ -491,21 +457,10 @@ static void reply_follower(struct call *c) REQUIRES(gil)
     reply_i64(c->reply, follow_is_connected() ? (int64_t)backlog_offset() : -1);
 }
 
-/* An active replica's: of one server that it pulls from as a replica's, of several one each. */
-static void reply_active(struct call *c) REQUIRES(gil)
-{
-    int count = active_links_count();
-    if (count > 1) {
-        reply_array(c->reply, (uint64_t)count);
-    }
-    active_links_reply_roles(c->reply);
-}
-
 WORLD_COMMAND(role_command)
 {
     gil_assert_world();
-    if (active_is_on() && active_links_count() > 0) {
-        reply_active(c);
+    if (peers->on() && peers->reply_role(c)) {
         return;
     }
     if (follow_is_replica()) {
@@ -517,7 +472,7 @@ WORLD_COMMAND(role_command)
     roles->count = 0;
     replicas_each(note_role, roles);
     reply_array(c->reply, 3);
-    reply_bulk_cstr(c->reply, active_settings.on ? "active-replica" : "master");
+    reply_bulk_cstr(c->reply, peers->wanted() ? "active-replica" : "master");
     reply_i64(c->reply, (int64_t)backlog_offset());
     reply_array(c->reply, (uint64_t)roles->count);
     const char *ip = roles->ips.data;
@@ -543,7 +498,7 @@ struct wait {
 /* Active peers count when they have applied our own writes. */
 static int servers_with(const struct wait *w)
 {
-    return replicas_with(w->offset) + (active_is_on() ? active_feeds_with(w->sequence) : 0);
+    return replicas_with(w->offset) + (peers->on() ? peers->with(w->sequence) : 0);
 }
 
 static void wait_is_over(struct call *c)
@@ -583,8 +538,8 @@ static void wait_command(struct call *c)
     if (!call_arg_i64(c, 1, &w.replicas) || !call_arg_timeout_ms(c, 2, &timeout_ms)) {
         return;
     }
-    if (active_is_on()) {
-        w.sequence = active_own_last(active_node_own(active_node()));
+    if (peers->on()) {
+        w.sequence = peers->last_write();
     }
     int have = servers_with(&w);
     if (have >= w.replicas || !call_may_block(c)) {
@@ -596,8 +551,8 @@ static void wait_command(struct call *c)
     if (backlog_is_on()) {
         backlog_tell(SLICE("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"));
     }
-    if (active_is_on()) {
-        active_feeds_ask();
+    if (peers->on()) {
+        peers->ask();
     }
     call_block(c, &(struct block){.event = acknowledged,
                                   .timeout_ms = timeout_ms,

@@ -3,14 +3,12 @@
 
 #include "base/field.h"
 #include "engine/info.h"
-#include "repl/active.h"
-#include "repl/active_feed.h"
-#include "repl/active_links.h"
 #include "repl/backlog.h"
 #include "repl/departure.h"
 #include "repl/failover.h"
 #include "repl/follow.h"
 #include "repl/identity.h"
+#include "repl/peers.h"
 #include "repl/replica.h"
 #include "repl/sync.h"
 
@@ -38,36 +36,20 @@ static void write_replica(struct replica *r, void *context)
                l->count++, r->ip, r->port, names[state], atomic_load(&r->ack_offset), lag_s);
 }
 
-static void write_peer(const struct active_feed_facts *f, void *context)
-{
-    struct listing *l = context;
-    buf_printf(l->out, "slave%d:ip=%s,port=%" PRId64 ",state=online,offset=0,lag=%" PRId64 "\r\n",
-               l->count++, f->ip, f->port, (l->now_ms - f->heard_ms) / 1000);
-}
-
-static void write_role(struct buf *out)
-{
-    if (!active_settings.on) {
-        follow_write_info(out);
-        return;
-    }
-    buf_append_cstr(out, "role:active-replica\r\n");
-    if (active_is_on()) { /* it has been loaded */
-        active_links_write_info(out);
-        active_write_info(out);
-    }
-}
-
 static void write_info(struct buf *out)
 {
     struct listing l = {.out = out, .now_ms = replica_clock_ms()};
-    write_role(out);
-    field_i64(out, "connected_slaves", replicas_count() + active_feeds_count());
+    if (peers->wanted()) {
+        peers->write_role(out);
+    } else {
+        follow_write_info(out);
+    }
+    field_i64(out, "connected_slaves", replicas_count() + peers->count());
     if (sync_settings.min_replicas > 0 && sync_settings.min_replicas_max_lag_s > 0) {
         field_i64(out, "min_slaves_good_slaves", sync_good_replicas());
     }
     replicas_each(write_replica, &l);
-    active_feeds_each(write_peer, &l);
+    peers->write_all(out, l.count, l.now_ms);
     bool taken = keyspace_visit();
     uint64_t kept = backlog_kept_bytes(), offset = backlog_offset();
     int64_t second_end = backlog_second_end();
@@ -182,16 +164,8 @@ void repl_start(void)
     follow_start();
 }
 
-void repl_loaded(void)
-{
-    if (active_is_on()) {
-        active_links_start();
-    }
-}
-
 void repl_stop(void)
 {
-    active_links_stop();
     follow_stop();
     sync_stop();
 }

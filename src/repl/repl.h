@@ -11,9 +11,8 @@ extern const struct option repl_options[];
 /* Boot and its reverse: the log of the stream, INFO's section. After propagate_setup. */
 void repl_setup(void);
 void repl_teardown(void);
-/* When the server threads run; when the data set is there as well; and before they end. */
+/* When the server threads run, and before they end. */
 void repl_start(void);
-void repl_loaded(void);
 void repl_stop(void);
 
 #endif

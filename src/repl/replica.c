@@ -67,7 +67,7 @@ static void end_transfer(struct replica *r)
     set_state(r, waits ? REPLICA_WAIT_ACK : REPLICA_ONLINE);
     if (r->rdb_only) {
         log_notice("Replica %s:%lld wants nothing more: disconnecting", r->ip, (long long)r->port);
-        atomic_store(&r->doomed, true);
+        atomic_store(&r->closing, true);
         feeds_wake();
     }
 }
@@ -129,7 +129,7 @@ static bool over(struct feed *f)
 {
     struct replica *r = (struct replica *)f;
     note_signs_of_life(r);
-    return atomic_load_explicit(&r->doomed, memory_order_relaxed);
+    return atomic_load_explicit(&r->closing, memory_order_relaxed);
 }
 
 static void sent(struct feed *f, size_t bytes)

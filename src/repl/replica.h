@@ -63,7 +63,7 @@ struct replica {
     _Atomic uint64_t safe_told;   /* so many of them, and one, are on its disk; 0: it never told */
     _Atomic int64_t heard_ms;     /* when it last told, or took bytes of the transfer (monotonic) */
     _Atomic bool newline_due;     /* a sign of life */
-    _Atomic bool doomed;          /* is to be closed */
+    _Atomic bool closing;         /* is to be closed */
 };
 
 /* The replica of a client, NULL when it is none, made by replica_greet when it is not there. The

@@ -76,7 +76,7 @@ struct census {
 static void count_waiting(struct replica *r, void *context)
 {
     struct census *c = context;
-    if (atomic_load(&r->state) == REPLICA_WAIT_START && !atomic_load(&r->doomed) &&
+    if (atomic_load(&r->state) == REPLICA_WAIT_START && !atomic_load(&r->closing) &&
         (c->waiting == 0 || r->left_out == c->left_out)) {
         c->left_out = r->left_out;
         int64_t waited_ms = c->now_ms - atomic_load(&r->heard_ms);
@@ -117,7 +117,7 @@ static void doom_waiting(struct replica *r, void *context)
 {
     (void)context;
     if (atomic_load(&r->state) == REPLICA_WAIT_START) {
-        atomic_store(&r->doomed, true);
+        atomic_store(&r->closing, true);
     }
 }
 
@@ -233,10 +233,10 @@ static void look_at_replica(struct replica *r, void *context)
         tells = true;
         silent_ms = stalled_for_ms(r, now_ms);
     }
-    if (tells && silent_ms > sync_settings.timeout_s * 1000 && !atomic_load(&r->doomed)) {
+    if (tells && silent_ms > sync_settings.timeout_s * 1000 && !atomic_load(&r->closing)) {
         log_warning("Replica %s:%" PRId64 " is silent for more than repl-timeout: disconnecting",
                     r->ip, r->port);
-        atomic_store(&r->doomed, true);
+        atomic_store(&r->closing, true);
     }
 }
 

@@ -47,8 +47,8 @@
 #include "persist/payload.h"
 #include "persist/persist.h"
 #include "persist/save.h"
-#include "repl/active.h"
-#include "repl/active_feed.h"
+#include "active/active.h"
+#include "active/peer_links.h"
 #include "repl/backlog.h"
 #include "repl/link.h"
 #include "repl/migrate.h"
@@ -204,9 +204,7 @@ void boot_prepare(void)
     for (size_t i = 0; i < COUNT_OF(command_tables); i++) {
         command_register(command_tables[i]);
     }
-    if (active_is_preview()) {
-        command_register(active_commands);
-    }
+    active_register();
 }
 
 /* Keeps the log's stamps right over a change of summer time. */
@@ -471,7 +469,9 @@ static void log_ready(void)
 static void announce_ready(void)
 {
     sections_started();
-    repl_loaded();
+    if (active_is_on()) {
+        peer_links_start();
+    }
     log_ready();
     supervise_ready();
 }
@@ -557,6 +557,7 @@ static int serve(void)
     bool failed = !started || load_failed;
     load_stop();
     jobs_stop();
+    peer_links_stop();
     repl_stop();
     net_stop();
     migrate_teardown();

@@ -12,7 +12,7 @@
  *          start of a struct that hangs in between (member_ttl.h)
  *   16     replication stamp, when ENTRY_STAMPED: only on active replicas. Bytes that go with the
  *          key through all that happens to its value; who writes them knows what they mean
- *          (repl/active_origins.h)
+ *          (active/origins.h)
  *   4      key length, when ENTRY_LONG_KEY
  *   n      key bytes
  *   m      when not ENTRY_EXTERNAL: the bytes of an ENCODING_EMBEDDED string, or the payload of a

@@ -1,4 +1,4 @@
-"""What files of an active replica hold beside the data (repl/ACTIVE.md, "In files"), read by those who
+"""What files of an active replica hold beside the data (active/DESIGN.md, "Files"), read by those who
 are none: redis-server and its tools, a server of ours, keydb-check-rdb and keydb-check-aof."""
 
 import os
@@ -31,10 +31,10 @@ def dot(stamp, sequence):
 def rdb():
     """Two databases; keys with and without dots, deadlines, an AUX field behind the last one."""
     table = struct.pack("<I", 1) + NODE + struct.pack("<QQ", EPOCH, 900)
-    disputed = struct.pack("<IQI", 0, 0, 1) + b"a"
+    conflicts = struct.pack("<IQI", 0, 0, 1) + b"a"
     head = (b"REDIS0010" + aux(b"redis-ver", b"7.2.4") + aux(b"active-node", NODE.hex().encode()) +
             aux(b"active-clock", str(EPOCH + 1000).encode()) + aux(b"active-positions", table) +
-            aux(b"active-disputed", disputed))
+            aux(b"active-conflicts", conflicts))
     first = (b"\xfe\x00" + b"\xfb\x04\x01" +
              dot(EPOCH + 1, 1) + b"\x00" + text(b"a") + text(b"1") +
              b"\x00" + text(b"plain") + text(b"2") +
@@ -60,7 +60,7 @@ def head(sequence, *more):
 AOF = (command("SELECT", "0") + head(1) + command("SET", "a", "1") +
        head(2, "KEY", "0", "l", "KEY", "1", "l") + command("MULTI") + command("RPUSH", "l", "x") +
        command("SELECT", "1") + command("RPUSH", "l", "y") + command("EXEC") +
-       head(3, "DISPUTED", "0", "a", "0", "ALONE"))
+       head(3, "CONFLICT", "0", "a", "0", "ALONE"))
 
 
 def check_rdb(server):

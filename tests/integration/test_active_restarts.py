@@ -1,5 +1,5 @@
 """Active replicas and their files: a node goes on from its RDB file or AOF with its dots, positions
-and disputes, so that what it missed comes once, and what it lost comes back."""
+and conflicts, so that what it missed comes once, and what it lost comes back."""
 
 import os
 import time

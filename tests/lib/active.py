@@ -90,16 +90,16 @@ def check_equal(nodes, what):
 
 def told(nodes):
     about = [replication(n) for n in nodes]
-    return [(a["active_own_units"], a["active_disputed_keys"]) for a in about]
+    return [(a["active_own_units"], a["active_conflicts"]) for a in about]
 
 
 def check_quiet(nodes):
-    """Nothing is told any more: no dispute goes on for ever."""
+    """Nothing is told any more: no conflict goes on for ever."""
     deadline = time.monotonic() + scaled(15)
     while time.monotonic() < deadline:
         before = told(nodes)
         time.sleep(scaled(0.4))
-        if told(nodes) == before and all(disputes == "0" for _, disputes in before):
+        if told(nodes) == before and all(conflicts == "0" for _, conflicts in before):
             return
     raise AssertionError("not quiet: %s, %s" % (before, told(nodes)))
 

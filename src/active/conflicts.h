@@ -1,0 +1,57 @@
+/* Keys of which this node has seen that others may see them differently, and for which it will tell
+ * its state: when the key has had no further conflict for a moment, so that a burst gets one
+ * answer, or after a second. States have a pace, for those of many keys at once (MERGE) would push
+ * one another out of the logs before anybody has read them. They are kept in the files: a node that
+ * forgot one in a crash would leave the key different for ever. State: keyspace (exclusive mode).
+ */
+#ifndef ACTIVE_CONFLICTS_H
+#define ACTIVE_CONFLICTS_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONFLICT_QUIET_MS 100
+#define CONFLICT_MAX_MS 1000
+
+struct conflicts;
+
+/* States take so large a part of the logs each tenth of a second, in the long run. All nodes of a
+ * group may tell theirs at once. */
+#define CONFLICT_LOG_PART 16
+#define CONFLICT_PACE_MS 100
+
+/* Without any; so many bytes of states are told each tenth of a second (0: no pace). `seed` is
+ * another one on each node: states that cross one another again and again, each of which finds that
+ * the other node has let go of something, would not end by themselves. */
+struct conflicts *conflicts_create(size_t pace_bytes, uint64_t seed);
+/* Frees it and nulls the caller's pointer. */
+void conflicts_destroy(struct conflicts **d);
+/* Hears of each change: a key is in conflict from now on (or by another state), or not any more. */
+typedef void (*conflicts_changed_fn)(int db, struct slice key, uint64_t state_stamp, bool pending,
+                                     void *context);
+void conflicts_watch(struct conflicts *d, conflicts_changed_fn changed, void *context);
+/* A conflict of the key, at a time that never goes back. `state_stamp`: of a state that others may
+ * have taken and this node could not; else 0. */
+void conflicts_note(struct conflicts *d, int db, struct slice key, uint64_t state_stamp,
+                    int64_t now_ms);
+/* The content is exact again from a state or whole write with this stamp on: nobody can see the key
+ * differently, unless he begins from a later state. */
+void conflicts_resolve(struct conflicts *d, int db, struct slice key, uint64_t stamp);
+bool conflicts_has(const struct conflicts *d, int db, struct slice key);
+/* The state's stamp that was noted for a pending one; 0 without. */
+uint64_t conflicts_stamp(const struct conflicts *d, int db, struct slice key);
+size_t conflicts_count(const struct conflicts *d);
+/* Takes a key out whose time has come: its state is to be told now. False when there is none, or
+ * the pace forbids one. The name goes to `key`, which is cleared first. */
+bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key);
+/* A state of so many bytes was told. */
+void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms);
+typedef void (*conflicts_visit_fn)(int db, struct slice key, void *context);
+/* All pending ones, oldest first; `visit` changes nothing here. */
+void conflicts_each(const struct conflicts *d, conflicts_visit_fn visit, void *context);
+
+#endif

@@ -1,0 +1,72 @@
+/* What a told command does to each of its keys, so that a late one can be put where it belongs: the
+ * table of classes that DESIGN.md, "Late writes", speaks of. Pure functions over argv. */
+#ifndef ACTIVE_EFFECT_H
+#define ACTIVE_EFFECT_H
+
+#include "base/compiler.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum effect_class {
+    EFFECT_ORDER,   /* the result depends on what was there: what is not in the table */
+    EFFECT_WHOLE,   /* the key is what this says */
+    EFFECT_ASSIGN,  /* each member named is what this says */
+    EFFECT_ADD,     /* the one register named changes by so much */
+    EFFECT_STATE,   /* KEYDB.STATE: a node's content of a key that was in conflict */
+    EFFECT_FLUSH,   /* whole, for every key of its database, or of all */
+    EFFECT_KEYLESS, /* touches no key */
+    EFFECT_UNTOLD,  /* never told by an active replica: its effects are told in another form */
+};
+
+/* Members live in a value of one of these; a key's deadline is a register of keys of any. */
+enum effect_type {
+    EFFECT_ANY,
+    EFFECT_STRING,
+    EFFECT_HYPERLOGLOG,
+    EFFECT_HASH,
+    EFFECT_SET,
+    EFFECT_ZSET,
+    EFFECT_STREAM,
+};
+
+/* What a command of class assign or add does to what it names. */
+enum effect_flag {
+    EFFECT_GIVES = 1 << 0,   /* it is there afterwards */
+    EFFECT_TAKES = 1 << 1,   /* it is gone afterwards */
+    EFFECT_DATES = 1 << 2,   /* it gets a deadline, where it is there */
+    EFFECT_UNDATES = 1 << 3, /* it has no deadline afterwards */
+};
+
+/* What one command does to one of its keys. */
+struct effect {
+    enum effect_class class;
+    enum effect_type type;
+    unsigned flags; /* enum effect_flag */
+    int key;        /* its index in argv; 0 for EFFECT_FLUSH and EFFECT_KEYLESS */
+    int values;     /* of a command of several keys: words behind each key; else -1 */
+    /* Members: argv[first], argv[first + step] ..., so many. None: the effects are the key's own.
+     */
+    int first, step, count;
+};
+
+/* The effect with this number, from 0: a command has one for each of its keys. False when it has
+ * none of that number. */
+bool effect_of(int argc, const struct slice *argv, int number, struct effect *effect);
+
+/* Most words of a command for one of several keys. */
+#define EFFECT_WORDS 3
+/* The command that does this effect alone: argv itself, or words in `words`. Returns its argc. */
+int effect_command(const struct effect *effect, int argc, const struct slice *argv,
+                   struct slice words[EFFECT_WORDS], const struct slice **command);
+
+static inline struct slice effect_member(const struct effect *p, const struct slice *argv, int i)
+{
+    return argv[p->first + i * p->step];
+}
+
+/* True when the command's class is told by the table, and not by default. Tests. */
+bool effect_is_listed(struct slice name);
+
+#endif

@@ -1,0 +1,62 @@
+/* Frames: what goes over a link of active replicas (README, "What is sent"). Numbers are little
+ * endian.
+ *
+ *   4  length of what follows     1  kind
+ *   O  2 handle, 16 node id, 8 epoch
+ *   W  2 handle, 6 sequence, 8 stamp, 2 database, n commands
+ *   C  24 each: 2 handle, 6 position, 8 clock, 8 seen
+ *
+ * Decoding believes no length before it is checked, and shows borrowed bytes. Pure functions. */
+#ifndef FRAME_H
+#define FRAME_H
+
+#include "base/buf.h"
+#include "active/origins.h"
+
+/* Of a whole frame's length field; what is longer ends the link. */
+#define FRAME_MAX_BYTES (UINT32_C(1) << 30)
+#define FRAME_HEAD_BYTES 5
+#define FRAME_WRITE_HEAD_BYTES 18
+#define FRAME_CLOCK_BYTES 24
+
+struct frame_clock {
+    uint16_t handle;
+    /* As in struct origin, of the sender: no write with a stamp up to `clock` has a number
+     * above `position`. */
+    uint64_t position, clock, seen;
+};
+
+struct frame {
+    char kind; /* 'O', 'W' or 'C' */
+    uint16_t handle;
+    struct origin_id id;      /* O */
+    uint64_t sequence, stamp; /* W */
+    int db;
+    struct slice commands;
+    uint32_t count; /* C */
+    struct slice clocks;
+};
+
+/* ---- writing, behind what is in `out` ---- */
+
+/* What the handle stands for from now on. */
+void frame_put_origin(struct buf *out, uint16_t handle, const struct origin_id *id);
+/* The head of a write whose commands, so many bytes, follow from elsewhere. They fit a frame. */
+void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64_t stamp, int db,
+                     size_t commands_bytes);
+void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count);
+
+/* ---- reading ---- */
+
+enum frame_result {
+    FRAME_WHOLE,  /* *frame is filled, *consumed bytes are its */
+    FRAME_MORE,   /* not whole yet */
+    FRAME_BROKEN, /* no such thing: *error says why, the link is to be closed */
+};
+/* The first frame in `data`, none of which is longer than `bytes_max`. */
+enum frame_result frame_next(struct slice data, uint32_t bytes_max, struct frame *frame,
+                             size_t *consumed, const char **error);
+/* The clock with this index of a C frame. */
+struct frame_clock frame_clock_at(const struct frame *frame, uint32_t index);
+
+#endif

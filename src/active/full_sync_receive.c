@@ -1,0 +1,474 @@
+/* See full_sync_receive.h. */
+#include "active/full_sync_receive.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "engine/function_store.h"
+#include "keyspace/expire.h"
+#include "persist/payload.h"
+#include "active/known_keys.h"
+
+#include <assert.h>
+#include <unistd.h>
+
+/* What goes to the file, and comes from it, in one piece. */
+#define PIECE_BYTES ((size_t)256 * 1024)
+/* Entries, and keys of the window's table, that a look at ours asks for. */
+#define WALK_ENTRIES 64
+/* A library is a text that somebody wrote. */
+#define LIBRARY_BYTES_MAX ((size_t)16 << 20)
+
+/* Positions and clock of the head stand here, libraries and keys in the file. */
+struct full_sync {
+    enum full_sync_phase phase;
+    int fd;
+    /* Coming. */
+    bool has_head;
+    struct buf in;  /* what has come of the next records */
+    struct buf out; /* checked records, not in the file yet */
+    uint64_t size;  /* of the file */
+    uint64_t keys, names_bytes;
+    uint64_t clock;
+    struct origin_id *ids; /* by handle, [0] nobody's */
+    uint64_t *positions;
+    uint32_t handles; /* with [0] */
+    int dbs;          /* that it has keys in, and all below */
+    /* Met. */
+    uint16_t *index; /* ours, by handle */
+    struct version_vector *cover;
+    struct merge_snapshot snapshot;
+    struct known_keys known;
+    bool alone;      /* nothing was here: no key but theirs is to be merged */
+    struct buf read; /* records from the file, behind those that are merged */
+    size_t at;
+    uint64_t read_from; /* the file is read up to here */
+    uint64_t merged, refused;
+    uint64_t cursor;
+    int db;
+    struct buf names; /* database, length, name: found, to be merged */
+    size_t name_at;
+};
+
+struct full_sync *full_sync_create(int fd_take)
+{
+    struct full_sync *c = mem_calloc(1, sizeof(*c));
+    c->fd = fd_take;
+    return c;
+}
+
+void full_sync_destroy(struct full_sync **contact)
+{
+    struct full_sync *c = *contact;
+    *contact = NULL;
+    if (!c) {
+        return;
+    }
+    assert(!full_sync_is_merging(c));
+    close(c->fd);
+    mem_free(c->ids);
+    mem_free(c->positions);
+    mem_free(c->index);
+    mem_free(c->cover);
+    known_keys_deinit(&c->known);
+    buf_deinit(&c->in);
+    buf_deinit(&c->out);
+    buf_deinit(&c->read);
+    buf_deinit(&c->names);
+    mem_free(c);
+}
+
+enum full_sync_phase full_sync_phase(const struct full_sync *c)
+{
+    return c->phase;
+}
+
+uint64_t full_sync_keys(const struct full_sync *c)
+{
+    return c->keys;
+}
+
+uint64_t full_sync_keys_merged(const struct full_sync *c)
+{
+    return c->merged;
+}
+
+uint64_t full_sync_keys_refused(const struct full_sync *c)
+{
+    return c->refused;
+}
+
+/* ---- coming ---- */
+
+static bool check_head(struct full_sync *c, const struct full_sync_record *r)
+{
+    struct origins o;
+    origins_init(&o);
+    struct version_vector *cover = c->has_head ? NULL : version_vector_decode(&o, r->positions);
+    /* Each origin once, so that places in the list are indexes. */
+    bool good = cover && o.count == le_get(r->positions.ptr, 4) + 1;
+    if (good) {
+        c->has_head = true;
+        c->clock = r->clock;
+        c->handles = o.count;
+        c->ids = mem_calloc(o.count, sizeof(*c->ids));
+        c->positions = mem_calloc(o.count, sizeof(*c->positions));
+        for (uint32_t i = 1; i < o.count; i++) {
+            c->ids[i] = origins_at(&o, (uint16_t)i)->id;
+            c->positions[i] = cover->sequence[i];
+        }
+    }
+    mem_free(cover);
+    origins_deinit(&o);
+    return good;
+}
+
+/* A dot is of a write that the positions cover, or none. */
+static bool check_dot(const struct full_sync *c, const struct full_sync_record *r)
+{
+    if (r->handle == 0) {
+        return r->stamp == 0 && r->sequence == 0;
+    }
+    return r->handle < c->handles && r->sequence > 0 && r->sequence <= c->positions[r->handle] &&
+           r->stamp > 0 && r->stamp <= c->clock;
+}
+
+/* Nothing of a data set is merged before all of it was found to be values. */
+static bool check_key(struct full_sync *c, const struct full_sync_record *r)
+{
+    struct entry *e;
+    if (!c->has_head || !check_dot(c, r) || payload_read(r->payload, r->key, &e) != PAYLOAD_FINE) {
+        return false;
+    }
+    entry_destroy(&e);
+    c->keys++;
+    c->dbs = r->db >= c->dbs ? r->db + 1 : c->dbs;
+    return true;
+}
+
+static bool check_record(struct full_sync *c, const struct full_sync_record *r)
+{
+    switch (r->kind) {
+    case 'H':
+        return check_head(c, r);
+    case 'L':
+        return c->has_head && c->keys == 0 && r->source.len <= LIBRARY_BYTES_MAX;
+    case 'K':
+        return check_key(c, r);
+    default:
+        return c->has_head && r->keys == c->keys;
+    }
+}
+
+static bool write_out(struct full_sync *c, size_t least)
+{
+    if (c->out.len <= least) {
+        return true;
+    }
+    c->size += c->out.len;
+    bool good = file_write_all(c->fd, buf_slice(&c->out)) == 0;
+    buf_clear(&c->out);
+    return good;
+}
+
+/* The first record in `in`, behind `at`. */
+static enum frame_result take_record(struct full_sync *c, size_t *at, const char **error)
+{
+    struct full_sync_record r;
+    size_t len = 0;
+    struct slice rest = slice_of(c->in.data + *at, c->in.len - *at);
+    enum frame_result result = full_sync_record_next(rest, &r, &len, error);
+    if (result != FRAME_WHOLE) {
+        return result;
+    }
+    if (!check_record(c, &r)) {
+        *error = "a record of a data set that does not belong there";
+        return FRAME_BROKEN;
+    }
+    if (r.kind == 'L' || r.kind == 'K') {
+        buf_append(&c->out, rest.ptr, len);
+    }
+    *at += len;
+    c->phase = r.kind == 'E' ? FULL_SYNC_WHOLE : c->phase;
+    if (!write_out(c, r.kind == 'E' ? 0 : PIECE_BYTES)) {
+        *error = "the disk takes no more of a data set";
+        return FRAME_BROKEN;
+    }
+    return FRAME_WHOLE;
+}
+
+enum full_sync_phase full_sync_feed(struct full_sync *c, struct slice data, size_t *consumed,
+                                    const char **error)
+{
+    enum frame_result result = FRAME_WHOLE;
+    size_t at = 0;
+    assert(c->phase == FULL_SYNC_COMING);
+    buf_append_slice(&c->in, data);
+    while (result == FRAME_WHOLE && c->phase == FULL_SYNC_COMING) {
+        result = take_record(c, &at, error);
+    }
+    if (result == FRAME_BROKEN) {
+        c->phase = FULL_SYNC_BROKEN;
+    }
+    /* What is behind the end is frames. */
+    *consumed = data.len - (c->phase == FULL_SYNC_WHOLE ? c->in.len - at : 0);
+    if (c->phase == FULL_SYNC_COMING) {
+        buf_consume(&c->in, at);
+    } else {
+        buf_deinit(&c->in);
+        buf_deinit(&c->out);
+    }
+    return c->phase;
+}
+
+/* ---- merged ---- */
+
+static bool enter_origins(struct full_sync *c, struct origins *o)
+{
+    mem_free(c->index);
+    mem_free(c->cover);
+    c->cover = NULL;
+    c->index = mem_calloc(c->handles, sizeof(*c->index));
+    for (uint32_t i = 1; i < c->handles; i++) {
+        c->index[i] = origins_enter(o, &c->ids[i]);
+        if (c->index[i] == 0) {
+            return false;
+        }
+    }
+    c->cover = version_vector_create(o);
+    memset(c->cover->sequence, 0, c->cover->count * sizeof(c->cover->sequence[0]));
+    for (uint32_t i = 1; i < c->handles; i++) {
+        c->cover->sequence[c->index[i]] = c->positions[i];
+    }
+    return true;
+}
+
+static uint64_t keys_here(const struct executor *x) REQUIRES(keyspace_lock);
+static uint64_t keys_here(const struct executor *x)
+{
+    uint64_t keys = 0;
+    for (int db = 0; db < x->dbs; db++) {
+        keys += db_size(executor_db(x, db));
+    }
+    return keys;
+}
+
+bool full_sync_begin(struct full_sync *c, struct node *n, const char **error)
+{
+    const struct merge *m = node_merge(n);
+    const struct executor *x = m->context;
+    assert(c->phase == FULL_SYNC_WHOLE);
+    if (c->dbs > x->dbs) {
+        *error = "a data set with more databases than there are here";
+        return false;
+    }
+    if (!enter_origins(c, node_origins(n))) {
+        *error = "there is no room for another origin";
+        return false;
+    }
+    c->snapshot = (struct merge_snapshot){c->cover, c->clock};
+    if (!node_snapshot_begin(n, &c->snapshot, error)) {
+        return false;
+    }
+    c->alone = keys_here(x) == 0 && window_bytes(m->window) == 0;
+    c->phase = FULL_SYNC_THEIRS;
+    return true;
+}
+
+/* Reads on until there is a whole record; what is merged makes room. */
+static bool read_records(struct full_sync *c)
+{
+    struct full_sync_record r;
+    size_t len;
+    const char *error;
+    buf_consume(&c->read, c->at);
+    c->at = 0;
+    while (c->read_from < c->size &&
+           (c->read.len < PIECE_BYTES ||
+            full_sync_record_next(buf_slice(&c->read), &r, &len, &error) == FRAME_MORE)) {
+        uint64_t left = c->size - c->read_from;
+        size_t want = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        ssize_t got = pread(c->fd, buf_reserve(&c->read, want), want, (off_t)c->read_from);
+        if (got <= 0) {
+            return false;
+        }
+        c->read.len += (size_t)got;
+        c->read_from += (uint64_t)got;
+    }
+    return true;
+}
+
+bool full_sync_read(struct full_sync *c, const char **error)
+{
+    if (c->phase != FULL_SYNC_THEIRS) {
+        return true;
+    }
+    if (!c->alone && !c->known.slots) {
+        known_keys_init(&c->known, c->keys);
+    }
+    if (!read_records(c)) {
+        *error = "a data set cannot be read from its file again";
+        return false;
+    }
+    return true;
+}
+
+static void load_library(struct slice source) REQUIRES(keyspace_lock);
+static void load_library(struct slice source)
+{
+    struct buf error = {0};
+    /* One that does not load has a name that is taken here: ours stays. */
+    if (!function_store_load(source, false, &error)) {
+        buf_clear(&error);
+    }
+    buf_deinit(&error);
+}
+
+static void meet_record(struct full_sync *c, struct node *n, const struct full_sync_record *r,
+                        int64_t now_ms) REQUIRES(keyspace_lock);
+static void meet_record(struct full_sync *c, struct node *n, const struct full_sync_record *r,
+                        int64_t now_ms)
+{
+    if (r->kind == 'L') {
+        load_library(r->source);
+        return;
+    }
+    struct dot dot = dot_of(r->stamp, c->index[r->handle], r->sequence);
+    if (!c->alone && !known_keys_add(&c->known, r->db, r->key)) {
+        return; /* twice the same key: the first one counts */
+    }
+    c->merged++;
+    c->refused += !node_snapshot_key(n, r->db, r->key, dot, r->deadline_ms, r->payload, now_ms);
+}
+
+/* The next record of theirs, or the next phase; false when there is more to be read first. */
+static bool step_theirs(struct full_sync *c, struct node *n, int64_t now_ms)
+    REQUIRES(keyspace_lock);
+static bool step_theirs(struct full_sync *c, struct node *n, int64_t now_ms)
+{
+    struct full_sync_record r;
+    size_t len;
+    const char *error;
+    struct slice rest = slice_of(c->read.data + c->at, c->read.len - c->at);
+    if (full_sync_record_next(rest, &r, &len, &error) == FRAME_WHOLE) {
+        c->at += len;
+        meet_record(c, n, &r, now_ms);
+        return true;
+    }
+    if (c->read_from < c->size) {
+        return false;
+    }
+    buf_deinit(&c->read);
+    c->phase = c->alone ? FULL_SYNC_OURS : FULL_SYNC_WINDOW;
+    c->db = c->alone ? INT32_MAX : 0;
+    return true;
+}
+
+/* ---- keys that they do not have ---- */
+
+static void note_name(struct full_sync *c, int db, struct slice name)
+{
+    uint32_t head[2] = {(uint32_t)db, (uint32_t)name.len};
+    if (!known_keys_has(&c->known, db, name)) {
+        buf_append(&c->names, (const char *)head, sizeof(head));
+        buf_append_slice(&c->names, name);
+    }
+}
+
+struct window_look {
+    struct full_sync *c;
+    const struct merge *m;
+};
+
+/* What is here will be merged as ours. */
+static void visit_window(int db, struct slice name, void *context)
+{
+    const struct window_look *look = context;
+    if (!look->m->executor->exists(look->m->context, db, name)) {
+        note_name(look->c, db, name);
+    }
+}
+
+static void visit_entry(struct entry *e, void *context)
+{
+    struct full_sync *c = context;
+    note_name(c, c->db, entry_key(e));
+}
+
+/* Looks at some more of the window; false at its end. */
+static bool look_at_window(struct full_sync *c, const struct merge *m)
+{
+    struct window_look look = {c, m};
+    if (c->db > 0) {
+        return false;
+    }
+    c->cursor = window_scan(m->window, c->cursor, visit_window, &look);
+    c->db = c->cursor == 0; /* once through */
+    return true;
+}
+
+/* The same of the databases. */
+static bool look_at_ours(struct full_sync *c, const struct executor *x) REQUIRES(keyspace_lock);
+static bool look_at_ours(struct full_sync *c, const struct executor *x)
+{
+    if (c->db >= x->dbs) {
+        return false;
+    }
+    bool frozen = expire_frozen;
+    expire_frozen = true;
+    c->cursor = db_scan(executor_db(x, c->db), c->cursor, WALK_ENTRIES, 0, visit_entry, c);
+    expire_frozen = frozen;
+    c->db += c->cursor == 0;
+    return true;
+}
+
+/* The next name that was found; false when there is none. */
+static bool meet_name(struct full_sync *c, struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
+static bool meet_name(struct full_sync *c, struct node *n, int64_t now_ms)
+{
+    struct dot none = {0, 0};
+    uint32_t head[2];
+    if (c->name_at == c->names.len) {
+        buf_clear(&c->names);
+        c->name_at = 0;
+        return false;
+    }
+    memcpy(head, c->names.data + c->name_at, sizeof(head));
+    struct slice name = slice_of(c->names.data + c->name_at + sizeof(head), head[1]);
+    c->name_at += sizeof(head) + head[1];
+    c->refused += !node_snapshot_key(n, (int)head[0], name, none, 0, SLICE(""), now_ms);
+    return true;
+}
+
+static void step_ours(struct full_sync *c, struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
+static void step_ours(struct full_sync *c, struct node *n, int64_t now_ms)
+{
+    const struct merge *m = node_merge(n);
+    if (meet_name(c, n, now_ms)) {
+        return;
+    }
+    if (c->phase == FULL_SYNC_WINDOW && !look_at_window(c, m)) {
+        c->phase = FULL_SYNC_OURS;
+        c->db = 0;
+    } else if (c->phase == FULL_SYNC_OURS && !look_at_ours(c, m->context)) {
+        node_snapshot_end(n);
+        c->phase = FULL_SYNC_MERGED;
+    }
+}
+
+void full_sync_step(struct full_sync *c, struct node *n, int64_t now_ms, uint64_t budget_us)
+{
+    uint64_t begin = clock_mono_us();
+    bool more;
+    assert(full_sync_is_merging(c));
+    node_settle(n);
+    do {
+        if (c->phase == FULL_SYNC_THEIRS && !step_theirs(c, n, now_ms)) {
+            return;
+        }
+        if (c->phase != FULL_SYNC_THEIRS) {
+            step_ours(c, n, now_ms);
+        }
+        more = full_sync_is_merging(c);
+    } while (more && clock_mono_us() - begin < budget_us);
+}

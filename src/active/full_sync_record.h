@@ -1,0 +1,47 @@
+/* A whole data set on a link of active replicas (DESIGN.md, "Merge"): records, of one
+ * moment of the sender. Numbers are little endian.
+ *
+ *   8  length of what follows     1  kind, in this order: H, L ..., K ..., E
+ *   H  1 version (1), 8 clock, n positions: 4 number, then each: 16 node id, 8 epoch, 8 sequence
+ *   L  n source of a library of functions
+ *   K  2 database, 8 stamp, 2 handle, 6 sequence, 8 deadline (0: none), 4 length of its name, the
+ *      name, n the value as RESTORE takes it, deadlines of members included
+ *   E  8 number of K
+ *
+ * A handle is the place of an origin in H, from 1; stamp, handle and sequence are all 0 for a key
+ * without a dot. Decoding believes no length before it is checked, and shows borrowed bytes. Pure
+ * functions. */
+#ifndef ACTIVE_FULL_SYNC_RECORD_H
+#define ACTIVE_FULL_SYNC_RECORD_H
+
+#include "base/buf.h"
+#include "active/frame.h"
+
+#define FULL_SYNC_RECORD_VERSION 1
+#define FULL_SYNC_RECORD_HEAD_BYTES 9
+/* Of a whole record's length field. A value may be longer than a frame: nothing but the disk bounds
+ * what comes aside. */
+#define FULL_SYNC_RECORD_MAX_BYTES (UINT64_C(1) << 36)
+/* A K before its name. */
+#define FULL_SYNC_KEY_HEAD_BYTES 30
+
+struct full_sync_record {
+    char kind;              /* 'H', 'L', 'K' or 'E' */
+    uint64_t clock;         /* H */
+    struct slice positions; /* H; version_vector_decode */
+    struct slice source;    /* L */
+    int db;                 /* K */
+    uint16_t handle;
+    uint64_t sequence, stamp;
+    int64_t deadline_ms;
+    struct slice key, payload;
+    uint64_t keys; /* E */
+};
+
+/* Appends a record: the fields of its kind. */
+void full_sync_record_put(struct buf *out, const struct full_sync_record *r);
+/* The first record in `data`; as frame_next. */
+enum frame_result full_sync_record_next(struct slice data, struct full_sync_record *r,
+                                        size_t *consumed, const char **error);
+
+#endif

@@ -1,0 +1,41 @@
+/* The clock of an active replica: stamps that give all writes of all nodes one order.
+ *
+ *   bits 16-63  milliseconds since 1970       bits 0-15  a counter
+ *
+ * Invariants: a clock never goes back; what it gives is above all that it gave or saw before. So a
+ * write that was made after another one was seen has the greater stamp, whatever the wall clocks
+ * say. State: keyspace (exclusive mode). */
+#ifndef ACTIVE_HLC_H
+#define ACTIVE_HLC_H
+
+#include "base/compiler.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HLC_COUNTER_BITS 16
+/* A stamp further ahead of our own wall clock is a broken clock's, and would drag everyone along.
+ */
+#define HLC_AHEAD_MAX_MS (24 * 3600 * 1000LL)
+
+struct hlc {
+    uint64_t last;
+    int64_t (*wall_ms)(void *context); /* NULL: the process's wall clock; else a test's */
+    void *context;
+};
+
+static inline int64_t hlc_stamp_ms(uint64_t stamp)
+{
+    return (int64_t)(stamp >> HLC_COUNTER_BITS);
+}
+
+/* A stamp for a write. */
+uint64_t hlc_next(struct hlc *c);
+/* The clock as a promise: every later write's stamp is above it. */
+uint64_t hlc_tell(struct hlc *c);
+/* A stamp was seen. False, and nothing changes, when it is too far ahead: refuse its link. */
+bool hlc_see(struct hlc *c, uint64_t stamp) MUST_CHECK;
+/* The time by which deadlines are judged and relative ones made absolute. */
+int64_t hlc_ms(const struct hlc *c);
+
+#endif

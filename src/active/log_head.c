@@ -1,0 +1,228 @@
+/* See log_head.h. */
+#include "active/log_head.h"
+
+#include "base/num.h"
+#include "active/effect.h"
+
+#include <string.h>
+
+void log_head_init(struct log_head *h, const struct origins *origins, int first_db)
+{
+    *h = (struct log_head){.origins = origins, .first_db = first_db};
+}
+
+void log_head_deinit(struct log_head *h)
+{
+    buf_deinit(&h->words);
+    buf_deinit(&h->key);
+    buf_deinit(&h->changes);
+}
+
+static void forget_unit(struct log_head *h)
+{
+    h->waits = h->has_key = false;
+    buf_clear(&h->words);
+    h->word_count = 0;
+}
+
+static void forget_changes(struct log_head *h)
+{
+    buf_clear(&h->changes);
+    h->change_count = 0;
+}
+
+void log_head_switch(struct log_head *h, void (*write)(struct slice record))
+{
+    /* The files that begin now have everything up to here. */
+    forget_unit(h);
+    forget_changes(h);
+    h->merges = false;
+    h->write = write;
+}
+
+/* ---- words ---- */
+
+static void put_number(struct buf *out, uint64_t number)
+{
+    char text[NUM_I64_MAX_CHARS];
+    unit_put_word(out, slice_of(text, num_format_u64(text, number)));
+}
+
+static void put_dot(const struct log_head *h, struct dot dot, struct buf *out)
+{
+    char origin[ORIGIN_CHARS];
+    origin_format(&origins_at(h->origins, dot_origin(dot))->id, origin);
+    unit_put_word(out, slice_of(origin, sizeof(origin)));
+    put_number(out, dot_sequence(dot));
+    put_number(out, dot.stamp);
+}
+
+static bool is_same(struct dot a, struct dot b)
+{
+    return a.stamp == b.stamp && a.place == b.place;
+}
+
+/* The last key goes to the others. */
+static void put_key(struct log_head *h)
+{
+    if (!h->has_key) {
+        return;
+    }
+    bool plain = is_same(h->key_dot, h->dot);
+    unit_put_word(&h->words, plain ? SLICE("KEY") : SLICE("DOT"));
+    put_number(&h->words, (uint64_t)h->key_db);
+    unit_put_word(&h->words, buf_slice(&h->key));
+    h->word_count += 3;
+    if (!plain) {
+        put_dot(h, h->key_dot, &h->words);
+        h->word_count += 3;
+    }
+    h->has_key = false;
+}
+
+static void note_key(struct log_head *h, int db, struct slice key, struct dot dot)
+{
+    if (h->has_key && h->key_db == db && slice_equal(buf_slice(&h->key), key)) {
+        h->key_dot = dot;
+        return;
+    }
+    put_key(h);
+    h->has_key = true;
+    h->key_db = db;
+    h->key_dot = dot;
+    buf_clear(&h->key);
+    buf_append_slice(&h->key, key);
+}
+
+/* ---- units ---- */
+
+static void begin(struct log_head *h, struct dot dot) REQUIRES(keyspace_lock)
+{
+    log_head_flush(h);
+    h->waits = h->write != NULL;
+    h->dot = dot;
+}
+
+void log_head_own(struct log_head *h, const struct unit *unit)
+{
+    struct unit_command c = unit_command_before(unit);
+    struct effect effect;
+    begin(h, unit->dot);
+    while (h->waits && unit_command_next(unit, &c)) {
+        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+            if (effect.key > 0) {
+                note_key(h, c.db, c.argv[effect.key], unit->dot);
+            }
+        }
+    }
+}
+
+void log_head_begin(struct log_head *h, struct dot dot)
+{
+    begin(h, dot);
+    h->merges = h->waits;
+}
+
+void log_head_end(struct log_head *h)
+{
+    h->merges = false;
+    log_head_flush(h);
+}
+
+void log_head_touch(struct log_head *h, int db, struct slice key, struct dot dot)
+{
+    if (h->merges && dot.stamp != 0) {
+        note_key(h, db, key, dot);
+    }
+}
+
+void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t state_stamp,
+                       bool pending)
+{
+    if (!h->write) {
+        return;
+    }
+    unit_put_word(&h->changes, pending ? SLICE("CONFLICT") : SLICE("RESOLVED"));
+    put_number(&h->changes, (uint64_t)db);
+    unit_put_word(&h->changes, key);
+    h->change_count += 3;
+    if (pending) {
+        put_number(&h->changes, state_stamp);
+        h->change_count++;
+    }
+}
+
+/* ---- heads ---- */
+
+static const char *line_end(const char *at, const char *end)
+{
+    const char *found = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    return found ? found + 1 : end;
+}
+
+/* The second word of a command's bytes, empty when there is none. */
+static struct slice second_word(struct slice command)
+{
+    const char *end = command.ptr + command.len;
+    const char *at = line_end(command.ptr, end); /* behind "*N" */
+    for (int i = 0; i < 2 && at < end; i++) {
+        const char *word = line_end(at, end);
+        int64_t len;
+        if (word - at < 4 || !num_parse_i64(slice_of(at + 1, (size_t)(word - at - 3)), &len) ||
+            len < 0 || len > end - word) {
+            break;
+        }
+        if (i == 1) {
+            return slice_of(word, (size_t)len);
+        }
+        at = word + len + 2;
+    }
+    return SLICE("");
+}
+
+/* True when the one key is the unit's own. */
+static bool says_itself(const struct log_head *h, int db, struct slice unit)
+{
+    return db >= 0 && h->has_key && h->word_count == 0 && is_same(h->key_dot, h->dot) &&
+           h->key.len > 0 && db == h->first_db + h->key_db &&
+           slice_equal(second_word(unit), buf_slice(&h->key));
+}
+
+static void put_record(struct log_head *h, int db, struct slice unit, bool alone, struct buf *out)
+{
+    bool itself = says_itself(h, db, unit);
+    if (!itself) {
+        put_key(h);
+    }
+    bool none = !itself && h->word_count == 0 && !alone;
+    buf_printf(out, "*%d\r\n", 4 + h->word_count + h->change_count + none + alone);
+    unit_put_word(out, SLICE("KEYDB.DOT"));
+    put_dot(h, h->dot, out);
+    buf_append_slice(out, buf_slice(&h->words));
+    buf_append_slice(out, buf_slice(&h->changes));
+    if (none) {
+        unit_put_word(out, SLICE("NOKEY"));
+    }
+    if (alone) {
+        unit_put_word(out, SLICE("ALONE"));
+    }
+    forget_unit(h);
+    forget_changes(h);
+}
+
+void log_head_put(struct log_head *h, int db, struct slice unit, struct buf *out)
+{
+    if (h->waits) {
+        put_record(h, db, unit, false, out);
+    }
+}
+
+void log_head_flush(struct log_head *h)
+{
+    if (h->waits && !h->merges) {
+        struct buf record = {0};
+        put_record(h, -1, SLICE(""), true, &record);
+        h->write(buf_slice(&record));
+        buf_deinit(&record);
+    }
+}

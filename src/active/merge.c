@@ -1,0 +1,372 @@
+/* See merge.h: which plan, and carrying it out. */
+#include "active/merge.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "active/merge_priv.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- what all share ---- */
+
+void merge_conflict(struct merge *m, int db, struct slice key, int64_t now_ms)
+{
+    m->conflicts_seen++;
+    if (!(m->broken & MERGE_BREAK_CONFLICT)) {
+        conflicts_note(m->conflicts, db, key, 0, now_ms);
+    }
+}
+
+void merge_touch(const struct merge *m, int db, struct slice key, struct dot dot)
+{
+    if (m->executor->exists(m->context, db, key) &&
+        origins_compare(m->origins, dot, m->executor->dot(m->context, db, key)) > 0) {
+        m->executor->set_dot(m->context, db, key, dot);
+    }
+}
+
+/* True when the unit says behind this command that the key has no deadline. */
+static bool tells_persist(const struct window_write *write, int db, struct slice key)
+{
+    struct unit_command c = unit_command_before(write->unit);
+    while (unit_command_next(write->unit, &c)) {
+        if (c.number > write->number && c.db == db && c.argc == 2 &&
+            slice_equal_nocase(c.argv[0], "persist") && slice_equal(c.argv[1], key)) {
+            unit_command_end(&c);
+            return true;
+        }
+    }
+    return false;
+}
+
+void merge_run(struct merge *m, const struct window_write *write, int db, struct slice key,
+               int64_t now_ms)
+{
+    struct slice words[EFFECT_WORDS];
+    const struct slice *argv;
+    const struct merge_executor *e = m->executor;
+    int argc = effect_command(&write->effect, write->argc, write->argv, words, &argv);
+    bool had_deadline = e->has_deadline(m->context, db, key);
+    if (!e->run(m->context, db, argc, argv)) {
+        merge_conflict(m, db, key, now_ms);
+    } else if (had_deadline && write->effect.class != EFFECT_WHOLE &&
+               !e->exists(m->context, db, key) && !tells_persist(write, db, key)) {
+        merge_conflict(m, db, key, now_ms);
+    }
+}
+
+/* ---- which plan ---- */
+
+/* A late write, in the view of its key. */
+struct arrival {
+    struct merge_fold fold; /* with it */
+    int x;
+    int base_before;    /* B without it */
+    bool existed;       /* the key, before */
+    bool guessed;       /* the key is in conflict: its dot may be of a write that was void */
+    struct dot key_dot; /* before */
+};
+
+static bool any_live_behind(const struct merge *m, const struct arrival *a)
+{
+    for (int i = a->x + 1; i < (int)a->fold.view.count; i++) {
+        if (merge_fold_is_live(m, &a->fold, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when all writes of the key behind X are in the view. */
+static bool window_reaches(const struct merge *m, const struct arrival *a)
+{
+    struct dot dot = a->fold.view.writes[a->x].dot;
+    return m->broken & MERGE_BREAK_FLOOR || dot.stamp > window_floor(m->window) ||
+           (a->existed && !a->guessed && origins_compare(m->origins, a->key_dot, dot) < 0);
+}
+
+static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a)
+{
+    if (a->x < a->fold.whole || (a->fold.base >= 0 && a->fold.base == a->base_before)) {
+        return MERGE_OVER; /* behind it is a whole write, or a state that has it */
+    }
+    if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
+        return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
+    }
+    return merge_fold_is_possible(m, &a->fold) ? MERGE_REFOLD : MERGE_NEITHER;
+}
+
+static enum merge_plan plan_part(const struct merge *m, const struct arrival *a, int db,
+                                 struct slice key)
+{
+    if (!merge_fold_is_live(m, &a->fold, a->x)) {
+        return MERGE_OVER;
+    }
+    if (window_reaches(m, a)) {
+        if (m->broken & MERGE_BREAK_STAMP || !any_live_behind(m, a)) {
+            return MERGE_RUN;
+        }
+        if (merge_rules_commute(m, &a->fold, a->x, db, key)) {
+            return MERGE_REPEAT;
+        }
+    }
+    return merge_fold_is_possible(m, &a->fold) ? MERGE_REFOLD : MERGE_GUESS;
+}
+
+/* Opens the key's view and finds X in it. */
+static void open_arrival(const struct merge *m, struct arrival *a, int db, struct slice key,
+                         struct dot dot, uint32_t number)
+{
+    window_view(m->window, db, key, &a->fold.view);
+    a->x = -1;
+    for (uint32_t i = 0; i < a->fold.view.count; i++) {
+        const struct window_write *w = &a->fold.view.writes[i];
+        if (w->dot.place == dot.place && w->number == number) {
+            a->x = (int)i;
+        }
+    }
+    assert(a->x >= 0);
+    merge_fold_find(m, &a->fold, a->x);
+    a->base_before = a->fold.base;
+    merge_fold_find(m, &a->fold, -1);
+}
+
+static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan plan, int db,
+                      struct slice key, int64_t now_ms)
+{
+    const struct window_write *x = &a->fold.view.writes[a->x];
+    m->plans[plan]++;
+    switch (plan) {
+    case MERGE_RUN:
+        if (x->effect.class == EFFECT_WHOLE && window_reaches(m, a)) {
+            conflicts_resolve(m->conflicts, db, key, x->dot.stamp);
+        } else if (x->effect.class == EFFECT_WHOLE) {
+            merge_conflict(m, db, key, now_ms);
+        }
+        merge_run(m, x, db, key, now_ms); /* may fail, and so conflict it */
+        break;
+    case MERGE_REPEAT:
+        merge_rules_repeat(m, &a->fold, a->x, db, key, now_ms);
+        break;
+    case MERGE_REFOLD:
+        merge_fold_run(m, &a->fold, db, key, now_ms);
+        break;
+    case MERGE_GUESS:
+        merge_run(m, x, db, key, now_ms);
+        merge_conflict(m, db, key, now_ms);
+        break;
+    case MERGE_NEITHER:
+        merge_conflict(m, db, key, now_ms);
+        break;
+    default:
+        break;
+    }
+    merge_touch(m, db, key, a->fold.view.writes[a->fold.view.count - 1].dot);
+}
+
+/* ---- a client's write of one key ---- */
+
+static void apply_effect(struct merge *m, struct unit *unit, const struct unit_command *c,
+                         const struct effect *effect, int64_t now_ms)
+{
+    struct slice key = c->argv[effect->key];
+    struct arrival a = {.existed = m->executor->exists(m->context, c->db, key),
+                        .guessed = conflicts_has(m->conflicts, c->db, key),
+                        .key_dot = m->executor->dot(m->context, c->db, key)};
+    window_add(m->window, unit, c, effect, NULL);
+    open_arrival(m, &a, c->db, key, unit->dot, c->number);
+    enum merge_plan plan =
+        effect->class == EFFECT_WHOLE ? plan_whole(m, &a) : plan_part(m, &a, c->db, key);
+    carry_out(m, &a, plan, c->db, key, now_ms);
+    window_view_deinit(&a.fold.view);
+}
+
+/* ---- a state ---- */
+
+static struct version_vector *cover_of(const struct merge *m, const struct unit_command *c)
+{
+    return c->argc == STATE_COMMAND_WORDS ? version_vector_decode(m->origins, c->argv[4]) : NULL;
+}
+
+static void apply_state(struct merge *m, struct unit *unit, const struct unit_command *c,
+                        const struct effect *effect, int64_t now_ms)
+{
+    struct slice key = c->argv[effect->key];
+    struct version_vector *cover = cover_of(m, c);
+    if (!window_holds_beyond(m->window, cover) && !(m->broken & MERGE_BREAK_FLOOR)) {
+        /* What it lacks may be ours alone by now: ours stays, and is told with that in it. */
+        mem_free(cover);
+        m->conflicts_seen++;
+        conflicts_note(m->conflicts, c->db, key, unit->dot.stamp, now_ms);
+        return;
+    }
+    struct arrival a = {0};
+    window_add(m->window, unit, c, effect, cover);
+    open_arrival(m, &a, c->db, key, unit->dot, c->number);
+    if (a.fold.base == a.x) {
+        m->plans[MERGE_REFOLD]++;
+        merge_fold_run(m, &a.fold, c->db, key, now_ms);
+    }
+    window_view_deinit(&a.fold.view);
+}
+
+/* ---- a flush ---- */
+
+struct keys {
+    struct buf names; /* database, length, bytes; each key */
+    int db;
+};
+
+static void collect(int db, struct slice key, void *context)
+{
+    struct keys *k = context;
+    uint32_t head[2] = {(uint32_t)db, (uint32_t)key.len};
+    buf_append(&k->names, (const char *)head, sizeof(head));
+    buf_append_slice(&k->names, key);
+}
+
+/* A key with writes behind a flush that came late. */
+static void refold_or_conflict(struct merge *m, int db, struct slice key, struct dot flush,
+                               int64_t now_ms)
+{
+    struct merge_fold f;
+    window_view(m->window, db, key, &f.view);
+    merge_fold_find(m, &f, -1);
+    const struct window_write *last = &f.view.writes[f.view.count - 1];
+    bool is_last = last->dot.place == flush.place && !m->executor->exists(m->context, db, key);
+    if (!is_last && merge_fold_is_possible(m, &f)) {
+        merge_fold_run(m, &f, db, key, now_ms);
+    } else if (!is_last) {
+        merge_conflict(m, db, key, now_ms);
+    }
+    window_view_deinit(&f.view);
+}
+
+static void apply_flush(struct merge *m, struct unit *unit, const struct unit_command *c,
+                        const struct effect *effect, int64_t now_ms)
+{
+    struct keys k = {.db = slice_equal_nocase(c->argv[0], "flushall") ? -1 : c->db};
+    window_add(m->window, unit, c, effect, NULL);
+    m->executor->flush(m->context, k.db, unit->dot, collect, &k);
+    window_each(m->window, k.db, collect, &k);
+    for (size_t at = 0; at < k.names.len;) {
+        uint32_t head[2];
+        memcpy(head, k.names.data + at, sizeof(head));
+        at += sizeof(head);
+        refold_or_conflict(m, (int)head[0], slice_of(k.names.data + at, head[1]), unit->dot,
+                           now_ms);
+        at += head[1];
+    }
+    buf_deinit(&k.names);
+}
+
+/* ---- units ---- */
+
+bool merge_acceptable(const struct merge *m, const struct unit *unit)
+{
+    struct unit_command c = unit_command_before(unit);
+    struct effect effect;
+    while (unit_command_next(unit, &c)) {
+        int effects = 0;
+        bool good = true;
+        for (; good && effect_of(c.argc, c.argv, effects, &effect); effects++) {
+            int64_t deadline;
+            uint64_t whole;
+            struct version_vector *cover = effect.class == EFFECT_STATE ? cover_of(m, &c) : NULL;
+            good = effect.class != EFFECT_UNTOLD &&
+                   (effect.class != EFFECT_STATE ||
+                    (cover && num_parse_i64(c.argv[2], &deadline) &&
+                     num_parse_u64(c.argv[STATE_COMMAND_WHOLE], &whole)));
+            mem_free(cover);
+        }
+        if (!good || effects == 0) {
+            unit_command_end(&c);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void apply_one(struct merge *m, struct unit *unit, const struct unit_command *c,
+                      const struct effect *effect, int64_t now_ms)
+{
+    switch (effect->class) {
+    case EFFECT_STATE:
+        apply_state(m, unit, c, effect, now_ms);
+        break;
+    case EFFECT_FLUSH:
+        apply_flush(m, unit, c, effect, now_ms);
+        break;
+    case EFFECT_KEYLESS:
+        m->executor->run(m->context, c->db, c->argc, c->argv);
+        break;
+    default:
+        apply_effect(m, unit, c, effect, now_ms);
+    }
+}
+
+static void advance(const struct merge *m, struct unit *unit)
+{
+    origins_advance(m->origins, dot_origin(unit->dot), dot_sequence(unit->dot));
+    window_close(m->window, unit);
+}
+
+void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms)
+{
+    struct unit_command c = unit_command_before(unit);
+    struct effect effect;
+    while (unit_command_next(unit, &c)) {
+        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+            apply_one(m, unit, &c, &effect, now_ms);
+        }
+    }
+    advance(m, unit);
+}
+
+void merge_own(struct merge *m, struct unit *unit)
+{
+    struct unit_command c = unit_command_before(unit);
+    struct effect effect;
+    while (unit_command_next(unit, &c)) {
+        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+            if (effect.class == EFFECT_KEYLESS) {
+                continue;
+            }
+            window_add(m->window, unit, &c, &effect,
+                       effect.class == EFFECT_STATE ? cover_of(m, &c) : NULL);
+            if (effect.key > 0) {
+                merge_touch(m, c.db, c.argv[effect.key], unit->dot);
+            }
+            if (effect.class == EFFECT_WHOLE) {
+                conflicts_resolve(m->conflicts, c.db, c.argv[effect.key], unit->dot.stamp);
+            }
+        }
+    }
+    advance(m, unit);
+}
+
+void merge_state(const struct merge *m, int db, struct slice key, struct buf *out)
+{
+    struct buf payload = {0}, positions = {0};
+    int64_t deadline_ms = 0;
+    char number[NUM_I64_MAX_CHARS];
+    struct version_vector *cover = version_vector_create(m->origins);
+    struct window_view view;
+    version_vector_encode(m->origins, cover, &positions);
+    window_view(m->window, db, key, &view);
+    if (!m->executor->dump(m->context, db, key, &deadline_ms, &payload)) {
+        buf_clear(&payload);
+    }
+    buf_append_cstr(out, "*6\r\n");
+    unit_put_word(out, SLICE("KEYDB.STATE"));
+    unit_put_word(out, key);
+    unit_put_word(out, slice_of(number, num_format_i64(number, deadline_ms)));
+    unit_put_word(out, buf_slice(&payload));
+    unit_put_word(out, buf_slice(&positions));
+    unit_put_word(out, slice_of(number, num_format_u64(number, merge_fold_void_upto(&view))));
+    window_view_deinit(&view);
+    mem_free(cover);
+    buf_deinit(&payload);
+    buf_deinit(&positions);
+}

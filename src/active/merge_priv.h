@@ -1,0 +1,44 @@
+/* What the files of the merge share. */
+#ifndef ACTIVE_MERGE_PRIV_H
+#define ACTIVE_MERGE_PRIV_H
+
+#include "active/merge.h"
+
+/* A key's view with what its content begins from. Indexes into the view; -1: none. */
+struct merge_fold {
+    struct window_view view;
+    int whole; /* W, where there is no B */
+    int base;  /* B */
+};
+
+/* True when the state covers the write. */
+bool merge_fold_covers(const struct merge *m, const struct window_write *state, struct dot dot);
+/* Finds W and B; the write at `without` (-1: none) is passed over. */
+void merge_fold_find(const struct merge *m, struct merge_fold *f, int without);
+/* True for a client's write that the content has on top of what it begins from. */
+bool merge_fold_is_live(const struct merge *m, const struct merge_fold *f, int i);
+/* Stamp of the last whole write that the view knows of, itself or by a state; 0: none. */
+uint64_t merge_fold_void_upto(const struct window_view *view);
+/* True when there is something to begin from, and all above it is in the window. */
+bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f);
+/* Begins anew. */
+void merge_fold_run(struct merge *m, const struct merge_fold *f, int db, struct slice key,
+                    int64_t now_ms);
+
+/* True when X, which is view.writes[x], can be put in below the live writes behind it member by
+ * member (rules 3 and 4). */
+bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
+                         struct slice key);
+/* Does so. */
+void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
+                        struct slice key, int64_t now_ms);
+
+/* Runs one effect of a command; a failure, or a key that goes with a deadline of which nothing is
+ * said, conflicts the key. */
+void merge_run(struct merge *m, const struct window_write *write, int db, struct slice key,
+               int64_t now_ms);
+void merge_conflict(struct merge *m, int db, struct slice key, int64_t now_ms);
+/* The key's dot becomes this one, where it is greater. */
+void merge_touch(const struct merge *m, int db, struct slice key, struct dot dot);
+
+#endif

@@ -1,0 +1,239 @@
+/* Rules 3 and 4: a late write of members below later writes of members. Registers are independent,
+ * so only those that the late write changes matter; what makes them dependent (a deadline takes
+ * effect only where something is there; the last member takes the key along) is excluded first. */
+#include "active/merge_priv.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* A set of members: open addressing over a power of two. */
+struct members {
+    struct slice *slots; /* ptr NULL: free */
+    uint32_t count, capacity;
+};
+
+static struct slice *slot_of(const struct members *s, struct slice member)
+{
+    uint64_t at = hash_slice(member);
+    for (;; at++) {
+        struct slice *slot = &s->slots[at & (s->capacity - 1)];
+        if (!slot->ptr || slice_equal(*slot, member)) {
+            return slot;
+        }
+    }
+}
+
+static bool has_member(const struct members *s, struct slice member)
+{
+    return s->count > 0 && slot_of(s, member)->ptr != NULL;
+}
+
+static void add_member(struct members *s, struct slice member)
+{
+    if (2 * (s->count + 1) > s->capacity) {
+        struct members grown = {NULL, 0, s->capacity ? 2 * s->capacity : 16};
+        grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
+        for (uint32_t i = 0; i < s->capacity; i++) {
+            if (s->slots[i].ptr) {
+                *slot_of(&grown, s->slots[i]) = s->slots[i];
+                grown.count++;
+            }
+        }
+        mem_free(s->slots);
+        *s = grown;
+    }
+    struct slice *slot = slot_of(s, member);
+    s->count += slot->ptr == NULL;
+    *slot = member;
+}
+
+static void add_all(struct members *s, const struct window_write *w)
+{
+    for (int i = 0; i < w->effect.count; i++) {
+        add_member(s, effect_member(&w->effect, w->argv, i));
+    }
+}
+
+static bool names_one_of(const struct window_write *w, const struct members *s)
+{
+    for (int i = 0; i < w->effect.count; i++) {
+        if (has_member(s, effect_member(&w->effect, w->argv, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_by_members(const struct window_write *w)
+{
+    return w->effect.class == EFFECT_ASSIGN || w->effect.class == EFFECT_ADD;
+}
+
+/* The key's own deadline, not a member's. */
+static bool is_of_key(const struct window_write *w)
+{
+    return w->effect.count == 0 && (w->effect.flags & ~(unsigned)EFFECT_UNDATES) != EFFECT_GIVES &&
+           w->effect.flags & (EFFECT_DATES | EFFECT_UNDATES);
+}
+
+static bool gives(const struct window_write *w)
+{
+    return w->effect.flags & EFFECT_GIVES;
+}
+
+static bool only_undates(const struct window_write *w)
+{
+    return w->effect.flags == EFFECT_UNDATES;
+}
+
+/* What the live writes behind X do, all together. */
+struct behind {
+    bool by_members; /* all of them, of X's type */
+    bool gives, takes, dates_key;
+    bool gives_x, takes_x, dates_x; /* a member of X's */
+    bool dates_several;             /* a deadline for more than one member */
+    bool assigns_x;                 /* X's register, with a value */
+};
+
+static bool same_type(enum effect_type *type, enum effect_type other)
+{
+    if (*type == EFFECT_ANY) {
+        *type = other;
+    }
+    return other == EFFECT_ANY || other == *type;
+}
+
+static struct behind look_behind(const struct merge *m, const struct merge_fold *f, int x,
+                                 const struct members *named)
+{
+    struct behind b = {.by_members = true};
+    enum effect_type type = f->view.writes[x].effect.type;
+    for (int i = x + 1; i < (int)f->view.count; i++) {
+        const struct window_write *w = &f->view.writes[i];
+        if (!merge_fold_is_live(m, f, i)) {
+            continue;
+        }
+        b.by_members = b.by_members && is_by_members(w) && same_type(&type, w->effect.type);
+        bool touches = names_one_of(w, named);
+        b.gives = b.gives || gives(w);
+        b.takes = b.takes || w->effect.flags & EFFECT_TAKES;
+        b.dates_key = b.dates_key || (is_of_key(w) && w->effect.flags & EFFECT_DATES);
+        if (!is_of_key(w) && w->effect.flags & EFFECT_DATES) {
+            b.dates_several = b.dates_several || w->effect.count > 1;
+            b.dates_x = b.dates_x || touches;
+        }
+        b.gives_x = b.gives_x || (touches && gives(w));
+        b.takes_x = b.takes_x || (touches && w->effect.flags & EFFECT_TAKES);
+        b.assigns_x = b.assigns_x || (touches && w->effect.class == EFFECT_ASSIGN &&
+                                      w->effect.flags & (EFFECT_GIVES | EFFECT_TAKES));
+    }
+    return b;
+}
+
+bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
+                         struct slice key)
+{
+    const struct window_write *late = &f->view.writes[x];
+    struct members named = {0};
+    add_all(&named, late);
+    struct behind b = look_behind(m, f, x, &named);
+    mem_free(named.slots);
+    if (!is_by_members(late) || !b.by_members || b.dates_several) {
+        return false;
+    }
+    if (is_of_key(late)) {
+        /* A deadline takes effect where the key is: whoever gives members may have made it since;
+         * and where it is not, one more late member may show that it was never empty. */
+        return !(late->effect.flags & EFFECT_DATES) ||
+               (!b.gives && m->executor->exists(m->context, db, key));
+    }
+    if (only_undates(late)) {
+        return late->effect.count == 1 || !b.dates_x;
+    }
+    if (late->effect.flags & EFFECT_DATES) {
+        return !b.gives_x;
+    }
+    if (late->effect.flags & EFFECT_TAKES) {
+        return !b.dates_key; /* the key may have been away when it got its deadline */
+    }
+    if (b.dates_key && b.takes) {
+        return false;
+    }
+    if (late->effect.class == EFFECT_ADD && b.assigns_x) {
+        return !b.dates_x && !b.dates_key;
+    }
+    return true;
+}
+
+/* True when a later write is to be run again, since X changed what it found. */
+static bool is_concerned(const struct window_write *late, const struct window_write *w,
+                         const struct members *changed)
+{
+    unsigned dating = EFFECT_DATES | EFFECT_UNDATES;
+    if (only_undates(late)) {
+        return false;
+    }
+    if (is_of_key(w)) {
+        return is_of_key(late) || gives(late);
+    }
+    if (late->effect.class == EFFECT_ADD) {
+        return !gives(w) && w->effect.flags & dating && names_one_of(w, changed);
+    }
+    return names_one_of(w, changed);
+}
+
+/* True when `w`, behind X, decides what X would have changed, whether it found something or not.
+ * Rule 4: an assignment makes an addition void. A deadline makes void that there was none before:
+ * it has taken the place of what was there, or there was nothing that could have one. */
+static bool makes_void(const struct window_write *late, const struct window_write *w,
+                       const struct members *named)
+{
+    if (only_undates(late)) {
+        return w->effect.flags & EFFECT_DATES && is_of_key(w) == is_of_key(late) &&
+               (is_of_key(w) || names_one_of(w, named));
+    }
+    return late->effect.class == EFFECT_ADD && w->effect.class == EFFECT_ASSIGN &&
+           w->effect.flags & (EFFECT_GIVES | EFFECT_TAKES) && names_one_of(w, named);
+}
+
+static bool is_void(const struct merge *m, const struct merge_fold *f, int x,
+                    const struct members *named)
+{
+    for (int i = x + 1; i < (int)f->view.count; i++) {
+        if (merge_fold_is_live(m, f, i) &&
+            makes_void(&f->view.writes[x], &f->view.writes[i], named)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
+                        struct slice key, int64_t now_ms)
+{
+    const struct window_write *late = &f->view.writes[x];
+    struct members changed = {0};
+    add_all(&changed, late);
+    if (is_void(m, f, x, &changed)) {
+        mem_free(changed.slots);
+        return;
+    }
+    merge_run(m, late, db, key, now_ms);
+    for (int i = x + 1; i < (int)f->view.count && !(m->broken & MERGE_BREAK_REPEAT); i++) {
+        const struct window_write *w = &f->view.writes[i];
+        if (merge_fold_is_live(m, f, i) && is_concerned(late, w, &changed)) {
+            merge_run(m, w, db, key, now_ms);
+            if (!is_of_key(w)) {
+                add_all(&changed, w);
+            }
+        }
+    }
+    mem_free(changed.slots);
+    if (late->effect.class == EFFECT_ADD && late->effect.type == EFFECT_ZSET &&
+        !m->executor->is_integer(m->context, db, key,
+                                 effect_member(&late->effect, late->argv, 0))) {
+        merge_conflict(m, db, key, now_ms); /* doubles do not commute */
+    }
+}

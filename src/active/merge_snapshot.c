@@ -1,0 +1,149 @@
+/* MERGE, one key at a time: theirs against ours (DESIGN.md, "Merge"). Theirs is the fold of
+ * the writes that their positions cover; what we have beyond those is ours alone. While the window
+ * has all of that, theirs with ours on top is the fold of both, if ours is later; otherwise, and
+ * where the window lacks some, a choice is made and told as a state. */
+#include "active/merge_priv.h"
+
+struct snapshot_key {
+    const struct merge_snapshot *snapshot;
+    int db;
+    struct slice key;
+    struct dot dot;
+    int64_t deadline_ms;
+    struct slice payload;
+    int64_t now_ms;
+};
+
+static bool is_ours_alone(const struct snapshot_key *k, const struct window_write *w)
+{
+    return !version_vector_has(k->snapshot->positions, w->dot);
+}
+
+static bool same_content(const struct merge *m, const struct snapshot_key *k)
+{
+    int64_t deadline_ms = 0;
+    struct buf ours = {0};
+    bool there = k->payload.len > 0;
+    bool here = m->executor->dump(m->context, k->db, k->key, &deadline_ms, &ours);
+    bool same = here == there;
+    if (here && there) {
+        same = deadline_ms == k->deadline_ms &&
+               (slice_equal(buf_slice(&ours), k->payload) ||
+                (m->executor->same && m->executor->same(m->context, k->db, k->key, k->payload)));
+    }
+    buf_deinit(&ours);
+    return same;
+}
+
+/* True when the positions cover the dot; of a key without one nobody does. */
+static bool is_covered(const struct version_vector *positions, struct dot dot)
+{
+    return dot.stamp > 0 && version_vector_has(positions, dot);
+}
+
+static bool take_theirs(struct merge *m, const struct snapshot_key *k)
+{
+    if (!same_content(m, k) &&
+        !m->executor->load(m->context, k->db, k->key, k->deadline_ms, k->payload)) {
+        return false;
+    }
+    merge_touch(m, k->db, k->key, k->dot);
+    return true;
+}
+
+/* The window has all that is ours alone: theirs, and that on top. */
+static bool meet_whole(struct merge *m, const struct snapshot_key *k,
+                       const struct window_view *view)
+{
+    /* Theirs may hold writes with stamps up to this one. */
+    uint64_t theirs_upto = k->payload.len ? k->dot.stamp : k->snapshot->clock;
+    int first = -1;
+    bool exact = true, existed = m->executor->exists(m->context, k->db, k->key);
+    for (int i = 0; i < (int)view->count; i++) {
+        const struct window_write *w = &view->writes[i];
+        bool later = w->dot.stamp > theirs_upto;
+        if (!is_ours_alone(k, w)) {
+            continue;
+        }
+        if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) && later) {
+            first = i;
+            exact = true;
+        } else if (!later || w->effect.class == EFFECT_STATE) {
+            exact = false;
+        }
+    }
+    if (!take_theirs(m, k)) {
+        return false;
+    }
+    for (int i = first < 0 ? 0 : first; i < (int)view->count; i++) {
+        const struct window_write *w = &view->writes[i];
+        if (!is_ours_alone(k, w) || w->effect.class == EFFECT_STATE) {
+            continue;
+        }
+        if (w->effect.class == EFFECT_FLUSH && i == first) {
+            m->executor->load(m->context, k->db, k->key, 0, SLICE(""));
+        } else if (w->effect.class != EFFECT_FLUSH &&
+                   (w->effect.class != EFFECT_WHOLE || i == first)) {
+            merge_run(m, w, k->db, k->key, k->now_ms);
+        }
+        merge_touch(m, k->db, k->key, w->dot);
+    }
+    bool none = !k->payload.len && !existed && !m->executor->exists(m->context, k->db, k->key);
+    if (!exact && !none) {
+        merge_conflict(m, k->db, k->key, k->now_ms);
+    }
+    return true;
+}
+
+/* Some of what is ours alone has left the window: one of the two stands. */
+static bool meet_choice(struct merge *m, const struct snapshot_key *k)
+{
+    struct dot ours = m->executor->dot(m->context, k->db, k->key);
+    bool here = m->executor->exists(m->context, k->db, k->key), there = k->payload.len > 0;
+    bool taken;
+    if (same_content(m, k) &&
+        (!here || (ours.stamp == k->dot.stamp && ours.place == k->dot.place))) {
+        return true;
+    }
+    if (here && there) {
+        taken = origins_compare(m->origins, k->dot, ours) > 0;
+    } else if (there) {
+        /* A dot that we have applied, and no key: we deleted it. */
+        taken = k->dot.stamp == 0 ||
+                dot_sequence(k->dot) > origins_at(m->origins, dot_origin(k->dot))->position;
+    } else {
+        taken = is_covered(k->snapshot->positions, ours);
+    }
+    if (taken && !take_theirs(m, k)) {
+        return false;
+    }
+    merge_conflict(m, k->db, k->key, k->now_ms);
+    return true;
+}
+
+bool merge_snapshot_key(struct merge *m, const struct merge_snapshot *snapshot, int db,
+                        struct slice key, struct dot dot, int64_t deadline_ms, struct slice payload,
+                        int64_t now_ms)
+{
+    struct snapshot_key k = {snapshot, db, key, dot, deadline_ms, payload, now_ms};
+    if (!window_holds_beyond(m->window, snapshot->positions)) {
+        return meet_choice(m, &k);
+    }
+    struct window_view view;
+    window_view(m->window, db, key, &view);
+    bool good = meet_whole(m, &k, &view);
+    window_view_deinit(&view);
+    return good;
+}
+
+void merge_snapshot_begin(struct merge *m, const struct merge_snapshot *snapshot)
+{
+    window_skip(m->window, snapshot->positions, snapshot->clock);
+}
+
+void merge_snapshot_end(struct merge *m, const struct merge_snapshot *snapshot)
+{
+    for (uint32_t i = 1; i < snapshot->positions->count; i++) {
+        origins_advance(m->origins, (uint16_t)i, snapshot->positions->sequence[i]);
+    }
+}

@@ -1,0 +1,463 @@
+/* See node.h. */
+#include "active/node.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "keyspace/expire.h"
+#include "value/member_ttl.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+struct node {
+    struct origins origins;
+    struct hlc clock;
+    struct merge merge;
+    struct executor execute;
+    struct local_writes own;
+    struct log_head head;
+    struct origin_log *log;
+    const struct merge_snapshot *snapshot; /* MERGE is under way */
+    uint16_t self;
+    int64_t silence_ms;
+    int64_t now_ms; /* of the hold in which something comes */
+    uint64_t states;
+};
+
+/* ---- its life ---- */
+
+static void begin_epoch(struct node *n, const struct node_options *options)
+{
+    struct origin_id id = {.epoch = hlc_next(&n->clock)};
+    memcpy(id.node, options->id, sizeof(id.node));
+    if (id.epoch <= options->last_epoch) {
+        id.epoch = options->last_epoch + 1;
+    }
+    for (uint32_t i = 1; i < n->origins.count; i++) { /* of the files */
+        const struct origin_id *known = &origins_at(&n->origins, (uint16_t)i)->id;
+        if (memcmp(known->node, id.node, sizeof(id.node)) == 0 && known->epoch >= id.epoch) {
+            id.epoch = known->epoch + 1;
+        }
+    }
+    n->self = n->own.self = origins_enter(&n->origins, &id);
+    assert(n->self != 0);
+    origins_hear(&n->origins, n->self, n->clock.last, 0);
+}
+
+/* Positions that were taken over without the writes. */
+static void skip_logs(struct node *n, const struct version_vector *positions)
+{
+    for (uint32_t i = 1; i < positions->count; i++) {
+        origin_log_skip(n->log, (uint16_t)i, positions->sequence[i]);
+    }
+}
+
+struct taken {
+    struct node *node;
+    const struct restored *past;
+};
+
+static void take_conflict(int db, struct slice key, void *context)
+{
+    const struct taken *t = context;
+    conflicts_note(t->node->merge.conflicts, db, key, conflicts_stamp(t->past->conflicts, db, key),
+                   0);
+}
+
+/* What the files tell is as if it had been here, and had left the window and the logs. */
+static void take_past(struct node *n, struct restored *past)
+{
+    origins_deinit(&n->origins);
+    n->origins = past->origins;
+    origins_init(&past->origins);
+    conflicts_each(past->conflicts, take_conflict, &(struct taken){n, past});
+    n->clock.last = past->clock > n->clock.last ? past->clock : n->clock.last;
+    struct version_vector *positions = version_vector_create(&n->origins);
+    window_skip(n->merge.window, positions, past->clock);
+    skip_logs(n, positions);
+    mem_free(positions);
+}
+
+static void on_conflict(int db, struct slice key, uint64_t state_stamp, bool pending, void *context)
+{
+    log_head_conflict(&((struct node *)context)->head, db, key, state_stamp, pending);
+}
+
+struct node *node_create(const struct node_options *options)
+{
+    struct node *n = mem_calloc(1, sizeof(*n));
+    n->silence_ms = options->silence_ms;
+    n->clock = (struct hlc){
+        .last = options->clock, .wall_ms = options->wall_ms, .context = options->context};
+    origins_init(&n->origins);
+    n->log = origin_log_create(options->log_bytes);
+    executor_init(&n->execute, &n->origins, &n->clock, options->first_db, options->dbs);
+    local_writes_init(&n->own, &n->origins, &n->clock, options->first_db, options->dbs);
+    n->merge = (struct merge){
+        .origins = &n->origins,
+        .window = window_create(&n->origins, options->log_bytes),
+        .conflicts =
+            conflicts_create(options->log_bytes / CONFLICT_LOG_PART,
+                             hash_slice(slice_of((const char *)options->id, sizeof(options->id)))),
+        .executor = &executor,
+        .context = &n->execute,
+        .broken = options->broken,
+    };
+    if (options->past) {
+        take_past(n, options->past);
+    }
+    log_head_init(&n->head, &n->origins, options->first_db);
+    n->own.head = n->execute.head = &n->head;
+    conflicts_watch(n->merge.conflicts, on_conflict, n);
+    begin_epoch(n, options);
+    n->execute.highest = n->clock.last;
+    return n;
+}
+
+void node_destroy(struct node **node)
+{
+    struct node *n = *node;
+    *node = NULL;
+    if (n) {
+        local_writes_deinit(&n->own);
+        executor_deinit(&n->execute);
+        log_head_deinit(&n->head);
+        window_destroy(&n->merge.window);
+        conflicts_destroy(&n->merge.conflicts);
+        origin_log_destroy(&n->log);
+        origins_deinit(&n->origins);
+        mem_free(n);
+    }
+}
+
+uint64_t node_epoch(const struct node *n)
+{
+    return origins_at(&n->origins, n->self)->id.epoch;
+}
+
+struct origins *node_origins(struct node *n)
+{
+    return &n->origins;
+}
+
+struct hlc *node_clock(struct node *n)
+{
+    return &n->clock;
+}
+
+struct origin_log *node_log(struct node *n)
+{
+    return n->log;
+}
+
+struct local_writes *node_own(struct node *n)
+{
+    return &n->own;
+}
+
+struct log_head *node_head(struct node *n)
+{
+    return &n->head;
+}
+
+const uint8_t *node_id(const struct node *n)
+{
+    return origins_at(&n->origins, n->self)->id.node;
+}
+
+const struct merge *node_merge(const struct node *n)
+{
+    return &n->merge;
+}
+
+uint16_t node_self(const struct node *n)
+{
+    return n->self;
+}
+
+uint64_t node_states(const struct node *n)
+{
+    return n->states;
+}
+
+/* ---- our own units ---- */
+
+/* A key that only its time has taken may have been told as deleted because a write was about to
+ * read it, and stand there still. What is told as gone is gone here. */
+static void remove_gone(struct node *n, int db, struct slice name) REQUIRES(keyspace_lock)
+{
+    struct db *where = executor_db(&n->execute, db);
+    struct key key = key_of(name);
+    struct keyref ref;
+    int64_t now_ms = hlc_ms(&n->clock);
+    const struct entry *e = db_look(where, &key);
+    if (e && (expire_is_over(entry_expiry_ms(e), now_ms) || member_ttl_all_due(e, now_ms))) {
+        n->own.muted = true;
+        db_open(&ref, where, &key, now_ms, 0);
+        n->own.muted = false;
+    }
+}
+
+static void remove_all_gone(struct node *n, const struct unit *unit) REQUIRES(keyspace_lock)
+{
+    struct unit_command c = unit_command_before(unit);
+    while (unit_command_next(unit, &c)) {
+        if (slice_equal_nocase(c.argv[0], "del") || slice_equal_nocase(c.argv[0], "unlink")) {
+            for (int i = 1; i < c.argc; i++) {
+                remove_gone(n, c.db, c.argv[i]);
+            }
+        }
+    }
+}
+
+void node_settle(struct node *n)
+{
+    struct unit *unit;
+    log_head_flush(&n->head);
+    while ((unit = local_writes_take(&n->own)) != NULL) {
+        remove_all_gone(n, unit);
+        merge_own(&n->merge, unit);
+        origin_log_append(n->log, unit);
+        unit_release(unit);
+    }
+    n->execute.highest = n->clock.last;
+}
+
+/* ---- peers' units ---- */
+
+bool node_awaits(const struct node *n, uint16_t origin)
+{
+    return n->snapshot && version_vector_at(n->snapshot->positions, origin) >
+                              origins_at(&n->origins, origin)->position;
+}
+
+/* True when all databases that the unit names are there. */
+static bool names_known_dbs(const struct node *n, const struct unit *unit)
+{
+    struct unit_command c = unit_command_before(unit);
+    while (unit_command_next(unit, &c)) {
+        if (c.db < 0 || c.db >= n->execute.dbs) {
+            unit_command_end(&c);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(keyspace_lock)
+{
+    struct executor_scope before = executor_begin();
+    n->own.muted = true;
+    log_head_begin(&n->head, unit->dot);
+    merge_apply(&n->merge, unit, now_ms);
+    executor_end(&before);
+    log_head_end(&n->head);
+    n->own.muted = false;
+    origin_log_append(n->log, unit);
+    n->execute.highest = n->clock.last;
+}
+
+static bool see(void *context, uint64_t stamp)
+{
+    struct node *n = context;
+    keyspace_assert_exclusive();
+    keyspace_has_work = true;
+    return hlc_see(&n->clock, stamp);
+}
+
+static bool take_unit(void *context, struct unit *unit, const char **error)
+{
+    struct node *n = context;
+    keyspace_assert_exclusive();
+    if (!names_known_dbs(n, unit) || !merge_acceptable(&n->merge, unit)) {
+        *error = "a write that no node may tell, or of a database that is not here";
+        return false;
+    }
+    node_settle(n);
+    apply(n, unit, n->now_ms);
+    return true;
+}
+
+static bool awaits(void *context, uint16_t origin)
+{
+    return node_awaits(context, origin);
+}
+
+struct receiver_sink node_sink(struct node *n, int64_t now_ms)
+{
+    n->now_ms = now_ms;
+    return (struct receiver_sink){.see = see, .unit = take_unit, .context = n, .awaits = awaits};
+}
+
+enum receiver_result node_take(struct node *n, const struct origin_id *origin, uint64_t sequence,
+                               uint64_t stamp, int db, struct slice commands, int64_t now_ms)
+{
+    const char *error = NULL;
+    struct receiver_sink sink = node_sink(n, now_ms);
+    uint16_t index = origins_enter(&n->origins, origin);
+    node_settle(n);
+    if (index == 0 || sequence == 0 || sequence > ORIGIN_SEQUENCE_MAX) {
+        return RECEIVED_NEVER;
+    }
+    return receiver_unit(&n->origins, n->self, dot_of(stamp, index, sequence), db, commands, &sink,
+                         &error);
+}
+
+/* ---- time ---- */
+
+static void tell_states(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock)
+{
+    struct buf key = {0}, command = {0};
+    int db;
+    while (conflicts_take_due(n->merge.conflicts, now_ms, &db, &key)) {
+        buf_clear(&command);
+        merge_state(&n->merge, db, buf_slice(&key), &command);
+        conflicts_told(n->merge.conflicts, command.len, now_ms);
+        local_writes_tell(&n->own, db, buf_slice(&command));
+        node_settle(n);
+        n->states++;
+    }
+    buf_deinit(&key);
+    buf_deinit(&command);
+}
+
+void node_tick(struct node *n, int64_t now_ms)
+{
+    node_settle(n);
+    if (!n->snapshot) {
+        tell_states(n, now_ms);
+    }
+    uint64_t now = hlc_tell(&n->clock);
+    origins_hear(&n->origins, n->self, now, 0);
+    origins_hear(&n->origins, n->self, now, origins_seen(&n->origins));
+    if (!n->snapshot) {
+        window_sweep(n->merge.window, origins_stable(&n->origins));
+    }
+}
+
+/* ---- MERGE ---- */
+
+bool node_is_merging(const struct node *n)
+{
+    return n->snapshot != NULL;
+}
+
+void node_adopt(struct node *n)
+{
+    assert(origins_at(&n->origins, n->self)->position == 0);
+    origins_advance(&n->origins, n->self, 1);
+    struct version_vector *positions = version_vector_create(&n->origins);
+    window_skip(n->merge.window, positions, n->clock.last);
+    skip_logs(n, positions);
+    mem_free(positions);
+}
+
+bool node_snapshot_begin(struct node *n, const struct merge_snapshot *snapshot, const char **error)
+{
+    node_settle(n);
+    if (n->snapshot) {
+        *error = "another data set is being taken";
+    } else if (version_vector_at(snapshot->positions, n->self) >
+               origins_at(&n->origins, n->self)->position) {
+        *error = "a data set with writes in our name that we did not make";
+    } else if (!hlc_see(&n->clock, snapshot->clock)) {
+        *error = "a clock more than a day ahead of ours";
+    } else {
+        merge_snapshot_begin(&n->merge, snapshot);
+        n->execute.highest = n->clock.last;
+        n->snapshot = snapshot;
+        return true;
+    }
+    return false;
+}
+
+bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
+                       int64_t deadline_ms, struct slice payload, int64_t now_ms)
+{
+    assert(n->snapshot && db >= 0 && db < n->execute.dbs);
+    struct executor_scope before = executor_begin();
+    n->own.muted = true;
+    bool good =
+        merge_snapshot_key(&n->merge, n->snapshot, db, key, dot, deadline_ms, payload, now_ms);
+    executor_end(&before);
+    n->own.muted = false;
+    if (!good) {
+        conflicts_note(n->merge.conflicts, db, key, 0, now_ms);
+    }
+    return good;
+}
+
+void node_snapshot_end(struct node *n)
+{
+    assert(n->snapshot);
+    merge_snapshot_end(&n->merge, n->snapshot);
+    skip_logs(n, n->snapshot->positions);
+    n->snapshot = NULL;
+}
+
+/* ---- expiry ---- */
+
+static bool is_of_us(const struct node *n, struct dot dot)
+{
+    const struct origin *own = origins_at(&n->origins, n->self);
+    const struct origin *writer = origins_at(&n->origins, dot_origin(dot));
+    return dot.stamp == 0 || memcmp(writer->id.node, own->id.node, sizeof(own->id.node)) == 0;
+}
+
+bool node_wrote(const struct node *n, const struct entry *e)
+{
+    return is_of_us(n, executor_dot(e));
+}
+
+/* True when it is on us to tell what becomes of a key with this dot because of its time. */
+static bool is_ours_to_expire(const struct node *n, struct dot dot)
+{
+    const struct origin *writer = origins_at(&n->origins, dot_origin(dot));
+    if (is_of_us(n, dot)) {
+        return true;
+    }
+    uint64_t heard = 0; /* from that node, in whatever epoch */
+    for (uint32_t i = 1; i < n->origins.count; i++) {
+        const struct origin *o = origins_at(&n->origins, (uint16_t)i);
+        if (memcmp(o->id.node, writer->id.node, sizeof(o->id.node)) == 0 && o->clock > heard) {
+            heard = o->clock;
+        }
+    }
+    return hlc_stamp_ms(heard) + n->silence_ms < hlc_ms(&n->clock);
+}
+
+/* KEYDB.EXPIRED key deadline, PERSIST key: the latter because who empties a key says so. */
+static void tell_expired(struct node *n, struct keyref *ref) REQUIRES(keyspace_lock)
+{
+    struct buf unit = {0}, deadline = {0};
+    buf_printf(&deadline, "%" PRId64, entry_expiry_ms(ref->entry));
+    buf_append_cstr(&unit, "*3\r\n$13\r\nKEYDB.EXPIRED\r\n");
+    unit_put_word(&unit, ref->key.name);
+    unit_put_word(&unit, buf_slice(&deadline));
+    buf_append_cstr(&unit, "*2\r\n$7\r\nPERSIST\r\n");
+    unit_put_word(&unit, ref->key.name);
+    /* First: what the AOF is told of it then is a record with that unit's dot. */
+    local_writes_tell(&n->own, ref->db->id - n->execute.first_db, buf_slice(&unit));
+    n->own.muted = true;
+    expire_delete(ref);
+    n->own.muted = false;
+    buf_deinit(&unit);
+    buf_deinit(&deadline);
+}
+
+bool node_judge(struct node *n, struct keyref *ref, int64_t now_ms)
+{
+    int db = ref->db->id - n->execute.first_db;
+    if (db < 0 || db >= n->execute.dbs) {
+        return false;
+    }
+    if (!is_ours_to_expire(n, executor_dot(ref->entry))) {
+        return true;
+    }
+    if (!expire_is_over(entry_expiry_ms(ref->entry), now_ms)) {
+        return false; /* members of it: what goes is told as any write */
+    }
+    tell_expired(n, ref);
+    return true;
+}

@@ -1,0 +1,104 @@
+/* A node of a group of active replicas (DESIGN.md): its id and epoch, its clock, the origins that
+ * it knows, their logs, its window and its conflicts, over the databases of this process. Our own
+ * writes become units of it, peers' units are put where they belong, states are told for keys that
+ * are in conflict. Links carry the units; files will carry its identity.
+ *
+ * Where it is used: node_settle before the keyspace lock is let go after writes (what waits
+ * in local_writes has its keys' dots then), node_tick some ten times a second, and
+ * node_take for each unit that a link brings, all in exclusive mode. On a node the wall
+ * clock of calls is hlc_ms of its clock.
+ *
+ * Expiry: a key whose time has come is hidden by everybody. It is removed, and told as
+ * KEYDB.EXPIRED, by the node that wrote it last; by another one when that node has not been heard
+ * for long, or when a write finds it.
+ *
+ * State: keyspace (exclusive mode). */
+#ifndef ACTIVE_NODE_H
+#define ACTIVE_NODE_H
+
+#include "active/executor.h"
+#include "active/origin_log.h"
+#include "active/local_writes.h"
+#include "active/log_head.h"
+#include "active/restored.h"
+#include "active/receiver.h"
+
+struct node;
+
+struct node_options {
+    uint8_t id[ORIGIN_NODE_BYTES];
+    uint64_t last_epoch;               /* the one that begins is above it, and those of the past */
+    struct restored *past;             /* the files', whose origins are taken over; NULL: none */
+    uint64_t clock;                    /* one that was told elsewhere; 0: none */
+    int first_db, dbs;                 /* its data */
+    size_t log_bytes;                  /* all logs together, and so the window */
+    int64_t silence_ms;                /* then others tell what has expired (repl-timeout) */
+    int64_t (*wall_ms)(void *context); /* NULL: the process's */
+    void *context;
+    unsigned broken; /* test seam: enum merge_break */
+};
+
+/* A node in a new epoch, which the caller has written down before the first write
+ * (node_epoch tells it). Its log is off until local_writes_attach. */
+struct node *node_create(const struct node_options *options);
+/* Nulls the caller's pointer. It is attached to nothing. */
+void node_destroy(struct node **n);
+uint64_t node_epoch(const struct node *n);
+
+/* Its parts, for links, files and INFO. */
+struct origins *node_origins(struct node *n);
+struct hlc *node_clock(struct node *n);
+struct origin_log *node_log(struct node *n);
+struct local_writes *node_own(struct node *n);
+const struct merge *node_merge(const struct node *n);
+struct log_head *node_head(struct node *n);
+const uint8_t *node_id(const struct node *n);
+uint16_t node_self(const struct node *n);
+uint64_t node_states(const struct node *n); /* told so far */
+
+/* What our clients have written in this hold is the node's now. Nobody is amid a command. */
+void node_settle(struct node *n) REQUIRES(keyspace_lock);
+
+/* A unit of some origin has come by a link: applied once, whole, in this hold. now_ms is of a
+ * clock that never goes back (the one of stamps may stand still, while it is behind others'). */
+enum receiver_result node_take(struct node *n, const struct origin_id *origin, uint64_t sequence,
+                               uint64_t stamp, int db, struct slice commands,
+                               int64_t now_ms) MUST_CHECK REQUIRES(keyspace_lock);
+/* The same for the frames of a link (receiver_frame): what they bring goes to the node, in this
+ * hold. */
+struct receiver_sink node_sink(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
+/* States that are due are told, and what everybody has seen leaves the window; neither during
+ * MERGE. */
+void node_tick(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
+
+/* The databases have keys that no node has written (files of a server that was not active). They
+ * count as the first write of our origin, which no log has: who lacks it needs everything. Before
+ * our first own write. */
+void node_adopt(struct node *n) REQUIRES(keyspace_lock);
+
+/* ---- MERGE (full_sync_receive.h): begin, each key in any holds, end ---- */
+
+/* False when it cannot be: another one is under way, a broken clock, or *error says what. The
+ * snapshot stays the caller's, and as it is until the end. */
+bool node_snapshot_begin(struct node *n, const struct merge_snapshot *snapshot,
+                         const char **error) MUST_CHECK REQUIRES(keyspace_lock);
+/* As merge_snapshot_key; a key that could not be taken is in conflict. */
+bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
+                       int64_t deadline_ms, struct slice payload, int64_t now_ms) MUST_CHECK
+    REQUIRES(keyspace_lock);
+/* All keys were merged: we have what the other side had. */
+void node_snapshot_end(struct node *n) REQUIRES(keyspace_lock);
+/* True while one is under way. */
+bool node_is_merging(const struct node *n);
+/* True while it is bringing writes of this origin: nothing else of the origin can be taken before
+ * its end, so that a link that has some stops being read. */
+bool node_awaits(const struct node *n, uint16_t origin);
+
+/* Whether the entry's last write was this node's, in whatever epoch, or nobody's. */
+bool node_wrote(const struct node *n, const struct entry *e) REQUIRES(keyspace_lock);
+
+/* Expiry's question before it removes something due that nobody writes to (expire_set_judge), for
+ * the node that is attached. */
+bool node_judge(struct node *n, struct keyref *ref, int64_t now_ms) REQUIRES(keyspace_lock);
+
+#endif

@@ -1,0 +1,166 @@
+/* See origin_log.h. An origin's units stand in a ring, so that a reader's place is its sequence: he
+ * holds nothing, and nothing is held for him. */
+#include "active/origin_log.h"
+
+#include "base/mem.h"
+#include "active/hlc.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 16
+
+/* ring[sequence & (capacity - 1)] for first <= sequence < end. */
+struct ring {
+    struct unit **units;
+    uint64_t first, end;
+    uint64_t capacity; /* a power of two, or 0 */
+};
+
+struct origin_log {
+    struct ring *rings; /* by origin's index */
+    uint32_t count;
+    size_t bytes, bytes_max;
+    uint64_t newest; /* stamp */
+};
+
+struct origin_log *origin_log_create(size_t bytes_max)
+{
+    struct origin_log *log = mem_calloc(1, sizeof(*log));
+    log->bytes_max = bytes_max;
+    return log;
+}
+
+static struct unit **place(const struct ring *r, uint64_t sequence)
+{
+    return &r->units[sequence & (r->capacity - 1)];
+}
+
+static size_t unit_bytes(const struct unit *u)
+{
+    return sizeof(*u) + u->len;
+}
+
+static void drop_first(struct origin_log *log, struct ring *r)
+{
+    struct unit *u = *place(r, r->first++);
+    log->bytes -= unit_bytes(u);
+    unit_release(u);
+}
+
+void origin_log_destroy(struct origin_log **log)
+{
+    for (uint32_t i = 0; *log && i < (*log)->count; i++) {
+        struct ring *r = &(*log)->rings[i];
+        while (r->first < r->end) {
+            drop_first(*log, r);
+        }
+        mem_free(r->units);
+    }
+    if (*log) {
+        mem_free((*log)->rings);
+        mem_free(*log);
+        *log = NULL;
+    }
+}
+
+static struct ring *ring_of(struct origin_log *log, uint16_t origin)
+{
+    if (origin >= log->count) {
+        uint32_t count = (uint32_t)origin + 1;
+        log->rings = mem_realloc(log->rings, count * sizeof(*log->rings));
+        for (; log->count < count; log->count++) {
+            log->rings[log->count] = (struct ring){.first = 1, .end = 1};
+        }
+    }
+    return &log->rings[origin];
+}
+
+static void grow(struct ring *r)
+{
+    struct ring grown = *r;
+    grown.capacity = r->capacity ? 2 * r->capacity : FIRST_CAPACITY;
+    grown.units = mem_alloc(grown.capacity * sizeof(struct unit *));
+    for (uint64_t s = r->first; s < r->end; s++) {
+        *place(&grown, s) = *place(r, s);
+    }
+    mem_free(r->units);
+    *r = grown;
+}
+
+/* An origin's last write, which is not old. */
+static bool is_held(const struct origin_log *log, const struct ring *r)
+{
+    return r->end - r->first == 1 &&
+           hlc_stamp_ms((*place(r, r->first))->dot.stamp) + ORIGIN_LOG_LAST_MS >
+               hlc_stamp_ms(log->newest);
+}
+
+/* The ring to drop from; NULL when there is none. */
+static struct ring *oldest(const struct origin_log *log)
+{
+    struct ring *found = NULL;
+    for (uint32_t i = 0; i < log->count; i++) {
+        struct ring *r = &log->rings[i];
+        if (r->first < r->end && !is_held(log, r) &&
+            (!found ||
+             (*place(r, r->first))->dot.stamp < (*place(found, found->first))->dot.stamp)) {
+            found = r;
+        }
+    }
+    return found;
+}
+
+void origin_log_append(struct origin_log *log, struct unit *unit)
+{
+    struct ring *r = ring_of(log, dot_origin(unit->dot));
+    uint64_t sequence = dot_sequence(unit->dot);
+    assert(sequence == r->end);
+    if (r->end - r->first == r->capacity) {
+        grow(r);
+    }
+    r->end++;
+    *place(r, sequence) = unit_acquire(unit);
+    log->bytes += unit_bytes(unit);
+    log->newest = unit->dot.stamp > log->newest ? unit->dot.stamp : log->newest;
+    struct ring *from;
+    while (log->bytes > log->bytes_max && (from = oldest(log)) != NULL) {
+        drop_first(log, from);
+    }
+}
+
+void origin_log_skip(struct origin_log *log, uint16_t origin, uint64_t position)
+{
+    struct ring *r = ring_of(log, origin);
+    if (position < r->end) {
+        return;
+    }
+    while (r->first < r->end) {
+        drop_first(log, r);
+    }
+    r->first = r->end = position + 1;
+}
+
+bool origin_log_keeps_after(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                            uint64_t position)
+{
+    if (sequence >= position) {
+        return true;
+    }
+    return origin < log->count && log->rings[origin].first <= sequence + 1 &&
+           log->rings[origin].end > position;
+}
+
+struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint64_t sequence)
+{
+    if (origin >= log->count || sequence < log->rings[origin].first ||
+        sequence >= log->rings[origin].end) {
+        return NULL;
+    }
+    return *place(&log->rings[origin], sequence);
+}
+
+size_t origin_log_bytes(const struct origin_log *log)
+{
+    return log->bytes;
+}

@@ -1,0 +1,36 @@
+/* The logs: for each origin the last of its writes, for peers that lack them, all together bounded.
+ *
+ * Invariants: an origin's log is without gaps and ends at its position; what is dropped is dropped
+ * from an origin's beginning, the lowest stamp of all origins first, whoever may still need it. But
+ * an origin's last write stays for ten seconds, however large it is: what would be pushed out at
+ * once by others of its kind nobody would ever get.
+ * State: keyspace (exclusive mode); units are shared, and immutable. */
+#ifndef ORIGIN_LOG_H
+#define ORIGIN_LOG_H
+
+#include "active/unit.h"
+
+#include <stddef.h>
+
+/* An origin's last write is kept so long beyond the bound, going by stamps. */
+#define ORIGIN_LOG_LAST_MS 10000
+
+struct origin_log;
+
+/* Empty logs, which keep at most so many bytes of units. */
+struct origin_log *origin_log_create(size_t bytes_max);
+/* Frees them and nulls the caller's pointer. */
+void origin_log_destroy(struct origin_log **log);
+/* The origin's next write; the log takes a reference of its own. */
+void origin_log_append(struct origin_log *log, struct unit *unit);
+/* The origin's position has moved without the writes (a file, MERGE): its log begins behind it. */
+void origin_log_skip(struct origin_log *log, uint16_t origin, uint64_t position);
+/* True when everything of the origin above `sequence` up to `position` is kept. */
+bool origin_log_keeps_after(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                            uint64_t position);
+/* The write with this sequence, NULL when it is not kept; good until the next append or skip. */
+struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint64_t sequence);
+/* Bytes of units, their heads included. */
+size_t origin_log_bytes(const struct origin_log *log);
+
+#endif

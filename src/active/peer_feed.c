@@ -1,0 +1,330 @@
+/* See peer_feed.h. */
+#include "active/peer_feed.h"
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/stats.h"
+#include "net/feed.h"
+#include "net/socket.h"
+#include "active/active.h"
+#include "active/sender.h"
+#include "repl/replica.h"
+#include "repl/sync.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* Taken from the logs at a time. */
+#define FILL_BYTES ((size_t)64 * 1024)
+/* A buffer that has become larger (one large write) is not kept. */
+#define KEPT_BYTES (4 * FILL_BYTES)
+#define CLOCKS_MS 1000
+#define PULL_VERSION "1"
+/* KEYDB.PULL version node clock */
+#define HEAD_WORDS 4
+
+struct pull {
+    struct feed feed; /* first */
+    struct pull *next, **link;
+    char ip[REPLICA_IP_MAX];
+    int64_t port;
+    /* The client's thread's: */
+    struct sender send;
+    struct buf out; /* frames; those before `sent` are */
+    size_t sent;
+    int64_t clocks_ms; /* when clocks were told last */
+    /* Anybody's: */
+    _Atomic uint64_t pending;
+    _Atomic int64_t heard_ms;
+    _Atomic uint64_t has; /* of our own writes, as it said last */
+    _Atomic bool closing;
+    _Atomic bool asked; /* a C frame is due, which it answers */
+};
+
+static struct {
+    struct lock lock;
+    struct pull *first, **last;
+    _Atomic int count;
+} list = {.lock = LOCK_INIT(LOCK_RANK_REPLICAS, "pulls"), .last = &list.first};
+
+/* ---- what is sent ---- */
+
+static void note_pending(struct pull *p)
+{
+    atomic_store_explicit(&p->pending, p->out.len - p->sent, memory_order_relaxed);
+}
+
+/* More frames, if there is anything to tell; false: what the peer wants next is not kept. */
+static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
+{
+    int64_t now_ms = replica_clock_ms();
+    bool kept = true;
+    if (p->out.capacity > KEPT_BYTES) {
+        buf_deinit(&p->out);
+    }
+    buf_clear(&p->out);
+    p->sent = 0;
+    if (!keyspace_try_shared()) {
+        return true; /* a script takes long: asked again by the tick */
+    }
+    const struct origins *origins = node_origins(active_node());
+    kept = sender_some(&p->send, origins, node_log(active_node()), FILL_BYTES, &p->out);
+    /* Who is asked has been told everything then. */
+    bool asks = p->out.len < FILL_BYTES && atomic_exchange(&p->asked, false);
+    if (kept && (asks || now_ms - p->clocks_ms >= CLOCKS_MS)) {
+        p->clocks_ms = now_ms;
+        sender_clocks(&p->send, origins, &p->out);
+    }
+    keyspace_unlock_shared();
+    return kept;
+}
+
+static int next(struct feed *f, struct iovec *vectors, int max UNUSED)
+{
+    struct pull *p = (struct pull *)f;
+    if (p->sent == p->out.len && !fill(p)) {
+        log_notice("Active peer %s:%lld wants what is not kept any more: its link is closed", p->ip,
+                   (long long)p->port);
+        return -1;
+    }
+    note_pending(p);
+    if (p->sent == p->out.len) {
+        return 0;
+    }
+    vectors[0] = (struct iovec){p->out.data + p->sent, p->out.len - p->sent};
+    return 1;
+}
+
+static void sent(struct feed *f, size_t bytes)
+{
+    struct pull *p = (struct pull *)f;
+    stats_add(STAT_REPL_OUTPUT_BYTES, bytes);
+    p->sent += bytes;
+    note_pending(p);
+}
+
+static uint64_t pending(const struct feed *f)
+{
+    const struct pull *p = (const struct pull *)f;
+    return atomic_load_explicit(&p->pending, memory_order_relaxed);
+}
+
+/* ---- life ---- */
+
+static void enter_list(struct pull *p)
+{
+    lock_acquire(&list.lock);
+    p->link = list.last;
+    *list.last = p;
+    list.last = &p->next;
+    lock_release(&list.lock);
+    atomic_fetch_add(&list.count, 1);
+}
+
+static void gone(struct feed *f)
+{
+    struct pull *p = (struct pull *)f;
+    lock_acquire(&list.lock);
+    *p->link = p->next;
+    *(p->next ? &p->next->link : &list.last) = p->link;
+    lock_release(&list.lock);
+    atomic_fetch_sub(&list.count, 1);
+    log_notice("The connection with active peer %s:%lld is lost", p->ip, (long long)p->port);
+    sender_deinit(&p->send);
+    buf_deinit(&p->out);
+    mem_free(p);
+}
+
+static bool over(struct feed *f)
+{
+    const struct pull *p = (const struct pull *)f;
+    return atomic_load_explicit(&p->closing, memory_order_relaxed);
+}
+
+static const struct feed_ops ops = {
+    .next = next, .sent = sent, .over = over, .pending = pending, .gone = gone};
+
+bool peer_feed_is(const struct client *c)
+{
+    return c->feed && c->feed->ops == &ops;
+}
+
+/* What the peer has said of our own writes. */
+static void note_has(struct pull *p) REQUIRES(keyspace_lock)
+{
+    uint16_t self = node_self(active_node());
+    if (self < p->send.count) {
+        atomic_store(&p->has, p->send.rows[self].has);
+    }
+}
+
+static void begin_feed(struct client *client, struct sender *send_take) REQUIRES(keyspace_lock)
+{
+    char node[ACTIVE_NODE_CHARS];
+    struct pull *p = mem_calloc(1, sizeof(*p));
+    struct replica *r = replica_greet(client); /* what it has told of itself */
+    memcpy(p->ip, r->ip, sizeof(p->ip));
+    p->port = r->port;
+    feed_forget(client);
+    p->send = *send_take;
+    note_has(p);
+    active_node_text(node);
+    buf_printf(&p->out, "+PULL %.*s\r\n", ACTIVE_NODE_CHARS, node);
+    atomic_store(&p->heard_ms, replica_clock_ms());
+    feed_attach(client, &p->feed, &ops);
+    enter_list(p);
+    socket_set_delay(client->fd, sync_settings.disable_nodelay);
+    feed_start(&p->feed);
+    log_notice("Active peer %s:%lld takes our writes", p->ip, (long long)p->port);
+}
+
+/* ---- KEYDB.PULL ---- */
+
+/* The version, the node and its clock; false with the error replied. */
+static bool take_head(struct call *c) REQUIRES(keyspace_lock)
+{
+    char own[ACTIVE_NODE_CHARS];
+    uint64_t clock;
+    active_node_text(own);
+    if (!slice_equal(c->argv[1], SLICE(PULL_VERSION))) {
+        reply_error(c->reply, "ERR another version of KEYDB.PULL");
+    } else if (c->argv[2].len != ACTIVE_NODE_CHARS || !num_parse_u64(c->argv[3], &clock)) {
+        reply_syntax_error(c->reply);
+    } else if (memcmp(c->argv[2].ptr, own, ACTIVE_NODE_CHARS) == 0) {
+        reply_error(c->reply, "ERR a node does not pull from itself");
+    } else if (!hlc_see(node_clock(active_node()), clock)) {
+        reply_error(c->reply, "ERR your clock is more than a day ahead of ours");
+    } else {
+        keyspace_has_work = true;
+        return true;
+    }
+    return false;
+}
+
+/* What the peer lacks is not all kept. */
+static void refuse_merge(struct call *c, struct client *client)
+{
+    reply_error(c->reply, "NOMERGE what you lack is not kept any more, and a whole data set cannot "
+                          "be merged in this version");
+    client->flags |= CLIENT_CLOSE_AFTER_REPLY;
+}
+
+WRITE_COMMAND(pull_command)
+{
+    struct client *client = client_of(c->session);
+    struct sender send;
+    if (!client || !active_is_on()) {
+        reply_error(c->reply, "ERR this server is no active replica, or you are no connection");
+        return;
+    }
+    if (client->feed &&
+        (peer_feed_is(client) || atomic_load(&replica_of(client)->state) != REPLICA_GREETING)) {
+        return; /* is fed already */
+    }
+    if (!take_head(c)) {
+        return;
+    }
+    const struct origins *origins = node_origins(active_node());
+    sender_init(&send, origins);
+    bool heard = sender_hear(&send, origins, c->argc - HEAD_WORDS, c->argv + HEAD_WORDS);
+    if (heard && sender_possible(&send, origins, node_log(active_node()))) {
+        begin_feed(client, &send);
+        return;
+    }
+    sender_deinit(&send);
+    if (heard) {
+        refuse_merge(c, client);
+    } else {
+        reply_syntax_error(c->reply);
+    }
+}
+
+bool peer_feed_hear(struct call *c)
+{
+    struct client *client = client_of(c->session);
+    if (!client || !peer_feed_is(client)) {
+        return false;
+    }
+    struct pull *p = (struct pull *)client->feed;
+    atomic_store(&p->heard_ms, replica_clock_ms());
+    if (!sender_hear(&p->send, node_origins(active_node()), c->argc - 2, c->argv + 2)) {
+        log_warning("Active peer %s:%lld wants what is no origin", p->ip, (long long)p->port);
+        atomic_store(&p->closing, true);
+    }
+    note_has(p);
+    feeds_wake();
+    return true;
+}
+
+const struct command_row active_commands[] = {
+    {.name = "keydb.pull",
+     .run = pull_command,
+     .arity = -HEAD_WORDS,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI | CMD_EXCLUSIVE |
+              CMD_BARRIER,
+     .group = "server",
+     .since = "7.2.0",
+     .summary = "Makes the connection one of an active replica that takes our writes.",
+     .args = "version node clock [origin position requested ...]"},
+    {.name = NULL},
+};
+
+/* ---- all of them ---- */
+
+void peer_feeds_wake(void)
+{
+    if (atomic_load_explicit(&list.count, memory_order_relaxed) > 0) {
+        feeds_wake();
+    }
+}
+
+void peer_feeds_tick(int64_t now_ms, int64_t timeout_ms)
+{
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        if (now_ms - atomic_load(&p->heard_ms) > timeout_ms) {
+            atomic_store(&p->closing, true);
+        }
+    }
+    lock_release(&list.lock);
+    peer_feeds_wake();
+}
+
+int peer_feeds_with(uint64_t sequence)
+{
+    int count = 0;
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        count += atomic_load(&p->has) >= sequence && !atomic_load(&p->closing);
+    }
+    lock_release(&list.lock);
+    return count;
+}
+
+void peer_feeds_ask(void)
+{
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        atomic_store(&p->asked, true);
+    }
+    lock_release(&list.lock);
+    peer_feeds_wake();
+}
+
+int peer_feeds_count(void)
+{
+    return atomic_load(&list.count);
+}
+
+void peer_feeds_each(void (*visit)(const struct peer_feed_facts *f, void *context), void *context)
+{
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        struct peer_feed_facts facts = {p->ip, p->port, atomic_load(&p->heard_ms)};
+        visit(&facts, context);
+    }
+    lock_release(&list.lock);
+}

@@ -1,0 +1,51 @@
+/* The receiving side of links of active replicas: for each `replicaof` of an active server a thread
+ * that connects, pulls (KEYDB.PULL), and gives what comes to the node in bounded holds. A thread
+ * each, so that a peer that is dead, stopped or slow holds up nobody else.
+ *
+ *   CONNECT --socket--> HANDSHAKE --+PULL--> CONNECTED
+ *      ^-------- the link breaks, or is refused; a while later --------'
+ *
+ * Which origin is requested from which of them is decided together (sources.h). Whom we pull from
+ * changes while the world stands; what a link knows of its peer is keyspace; the rest is its
+ * thread's, and what INFO shows is atomic. */
+#ifndef ACTIVE_PEER_LINKS_H
+#define ACTIVE_PEER_LINKS_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "engine/gil.h"
+#include "net/upstream.h"
+#include "resp/reply.h"
+
+#include <stdbool.h>
+
+/* Most servers that one pulls from. */
+#define PEER_LINKS_MAX 16
+
+/* The configuration's `replicaof` lines: one more; none at all (host.ptr NULL). Too many: false. */
+bool peer_links_configure(struct slice host, int port) MUST_CHECK;
+/* CONFIG REWRITE: appends such lines for whom we pull from now; false when those of the files still
+ * say it. `in_include`: first one that takes back those of included files. World. */
+bool peer_links_put_lines(bool in_include, struct buf *out) MUST_CHECK;
+/* Boot's end and its reverse: pulls from those, or without multi-master from the last of them. */
+void peer_links_start(void);
+void peer_links_stop(void);
+/* REPLICAOF: one more; without multi-master it is the only one then. False: it is there already, or
+ * *error is set. */
+bool peer_links_add(struct slice host, int port, const char **error) REQUIRES(gil);
+/* One less; false: there is no such. */
+bool peer_links_remove(struct slice host, int port) REQUIRES(gil);
+void peer_links_remove_all(void) REQUIRES(gil);
+/* All are cut, and made anew; the facts of the first that stands (net/upstream.h). */
+void peer_links_cut(void) REQUIRES(gil);
+bool peer_links_look(struct upstream *facts) REQUIRES(gil);
+
+/* INFO replication's lines about those that we pull from: the second one's begin with master_1_. As
+ * an offset stands how many units have come by the link. The GIL is held in some mode. */
+void peer_links_write_info(struct buf *out);
+/* How many there are. The same. */
+int peer_links_count(void);
+/* ROLE's elements for each: host, port, state, how many units of others have come by it. */
+void peer_links_reply_roles(struct reply *r) REQUIRES(gil);
+
+#endif

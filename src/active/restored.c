@@ -1,0 +1,311 @@
+/* See restored.h. */
+#include "active/restored.h"
+
+#include "base/num.h"
+#include "keyspace/db.h"
+
+#include <string.h>
+
+/* A conflict in a head: 4 database, 8 stamp, 4 length, the key. */
+#define CONFLICT_HEAD_BYTES 16
+
+/* What the head of a unit says, but for its dot. */
+enum fact_kind { FACT_DOT, FACT_CONFLICT, FACT_RESOLVED };
+struct fact {
+    enum fact_kind kind;
+    int db;
+    struct dot dot; /* FACT_CONFLICT: its stamp is the state's */
+    size_t len;     /* of the key, which follows */
+};
+
+void restored_init(struct restored *p, int first_db, int dbs)
+{
+    *p = (struct restored){.first_db = first_db, .dbs = dbs};
+    origins_init(&p->origins);
+    p->conflicts = conflicts_create(0, 0);
+}
+
+void restored_deinit(struct restored *p)
+{
+    origins_deinit(&p->origins);
+    conflicts_destroy(&p->conflicts);
+    dot_table_deinit(&p->table);
+    buf_deinit(&p->facts);
+}
+
+/* ---- the head of a file: writing ---- */
+
+struct conflicts_text {
+    const struct conflicts *conflicts;
+    struct buf *out;
+};
+
+static void put_conflict(int db, struct slice key, void *context)
+{
+    struct conflicts_text *t = context;
+    le_put(t->out, (uint64_t)db, 4);
+    le_put(t->out, conflicts_stamp(t->conflicts, db, key), 8);
+    le_put(t->out, key.len, 4);
+    buf_append_slice(t->out, key);
+}
+
+void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
+                   const struct conflicts *d, restored_put put, void *context)
+{
+    char text[NUM_I64_MAX_CHARS];
+    struct buf bytes = {0};
+    for (int i = 0; i < ORIGIN_NODE_BYTES; i++) {
+        buf_printf(&bytes, "%02x", id[i]);
+    }
+    put("active-node", buf_slice(&bytes), context);
+    put("active-clock", slice_of(text, num_format_u64(text, clock)), context);
+    buf_clear(&bytes);
+    dot_table_put(o, &bytes);
+    put("active-positions", buf_slice(&bytes), context);
+    buf_clear(&bytes);
+    conflicts_each(d, put_conflict, &(struct conflicts_text){d, &bytes});
+    if (bytes.len > 0) {
+        put("active-conflicts", buf_slice(&bytes), context);
+    }
+    buf_deinit(&bytes);
+}
+
+/* ---- reading ---- */
+
+static const char *take_node(struct restored *p, struct slice value)
+{
+    char text[ORIGIN_CHARS];
+    struct origin_id id;
+    memset(text, '0', sizeof(text)); /* an origin's text, but for the epoch */
+    if (value.len == 2 * ORIGIN_NODE_BYTES) {
+        memcpy(text, value.ptr, value.len);
+    }
+    if (value.len != 2 * ORIGIN_NODE_BYTES || !origin_parse(slice_of(text, sizeof(text)), &id)) {
+        return "an id of a node that is damaged";
+    }
+    memcpy(p->id, id.node, sizeof(p->id));
+    p->has_id = true;
+    return NULL;
+}
+
+static const char *take_clock(struct restored *p, struct slice value)
+{
+    uint64_t clock;
+    if (!num_parse_u64(value, &clock)) {
+        return "a clock that is damaged";
+    }
+    p->clock = clock > p->clock ? clock : p->clock;
+    return NULL;
+}
+
+static const char *take_positions(struct restored *p, struct slice value)
+{
+    dot_table_deinit(&p->table);
+    if (!dot_table_get(&p->table, &p->origins, value)) {
+        return "positions that are damaged";
+    }
+    for (uint32_t i = 1; i < p->table.count; i++) {
+        origins_advance(&p->origins, p->table.ours[i], p->table.positions[i]);
+    }
+    return NULL;
+}
+
+static bool is_db(const struct restored *p, uint64_t db)
+{
+    return db < (uint64_t)p->dbs;
+}
+
+static const char *take_conflicts(struct restored *p, struct slice value)
+{
+    const char *at = value.ptr, *end = value.ptr + value.len;
+    while (at < end) {
+        uint64_t len = (size_t)(end - at) < CONFLICT_HEAD_BYTES ? UINT64_MAX : le_get(at + 12, 4);
+        if (len > (size_t)(end - at) - CONFLICT_HEAD_BYTES || !is_db(p, le_get(at, 4))) {
+            return "keys in conflict that are damaged";
+        }
+        conflicts_note(p->conflicts, (int)le_get(at, 4), slice_of(at + CONFLICT_HEAD_BYTES, len),
+                       le_get(at + 4, 8), 0);
+        at += CONFLICT_HEAD_BYTES + len;
+    }
+    return NULL;
+}
+
+const char *restored_take(struct restored *p, struct slice name, struct slice value, bool *known)
+{
+    static const struct {
+        const char *name;
+        const char *(*take)(struct restored *p, struct slice value);
+    } fields[] = {{"active-node", take_node},
+                  {"active-clock", take_clock},
+                  {"active-positions", take_positions},
+                  {"active-conflicts", take_conflicts}};
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        if (slice_equal(name, slice_cstr(fields[i].name))) {
+            *known = true;
+            return fields[i].take(p, value);
+        }
+    }
+    *known = false;
+    return NULL;
+}
+
+const char *restored_take_dot(const struct restored *p, struct slice value, struct dot *dot)
+{
+    if (!dot_get(&p->table, value, dot)) {
+        return "a dot that is damaged, or of an origin that the file does not name";
+    }
+    return dot->stamp <= p->clock ? NULL : "a dot that is later than the file's clock";
+}
+
+/* ---- heads of units ---- */
+
+static void add_fact(struct restored *p, enum fact_kind kind, int db, struct dot dot,
+                     struct slice key)
+{
+    struct fact f = {.kind = kind, .db = db, .dot = dot, .len = key.len};
+    buf_append(&p->facts, (const char *)&f, sizeof(f));
+    buf_append_slice(&p->facts, key);
+}
+
+/* <origin> <sequence> <stamp>, of which the origin is entered where that is wanted. */
+static bool parse_dot(struct restored *p, const struct slice *argv, bool enters, struct dot *dot)
+{
+    struct origin_id id;
+    uint64_t sequence, stamp;
+    if (!origin_parse(argv[0], &id) || !num_parse_u64(argv[1], &sequence) ||
+        !num_parse_u64(argv[2], &stamp) || sequence == 0 || sequence > ORIGIN_SEQUENCE_MAX ||
+        stamp == 0) {
+        return false;
+    }
+    uint16_t index = enters ? origins_enter(&p->origins, &id) : origins_find(&p->origins, &id);
+    *dot = dot_of(stamp, index, sequence);
+    return index != 0;
+}
+
+/* The words of a head that begin facts. */
+struct form {
+    const char *name;
+    int words;
+    enum fact_kind kind;
+};
+static const struct form forms[] = {{"KEY", 3, FACT_DOT},
+                                    {"DOT", 6, FACT_DOT},
+                                    {"CONFLICT", 4, FACT_CONFLICT},
+                                    {"RESOLVED", 3, FACT_RESOLVED}};
+#define DOT_WORDS 6
+
+static const struct form *form_of(struct slice word)
+{
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        if (slice_equal_nocase(word, forms[i].name)) {
+            return &forms[i];
+        }
+    }
+    return NULL;
+}
+
+/* A word of a head with what follows it: takes it, and returns how many words it was; 0: damage. */
+static int take_fact(struct restored *p, int argc, const struct slice *argv)
+{
+    uint64_t db;
+    struct dot dot = p->dot;
+    const struct form *f = form_of(argv[0]);
+    if (!f || argc < f->words || !num_parse_u64(argv[1], &db) || !is_db(p, db)) {
+        return 0;
+    }
+    if (f->words == DOT_WORDS && !parse_dot(p, argv + 3, false, &dot)) {
+        return 0;
+    }
+    if (f->kind == FACT_CONFLICT && !num_parse_u64(argv[3], &dot.stamp)) {
+        return 0;
+    }
+    p->has_keys |= f->kind == FACT_DOT;
+    add_fact(p, f->kind, (int)db, dot, argv[2]);
+    return f->words;
+}
+
+/* KEYDB.AUX name value. */
+static const char *take_aux(struct restored *p, const struct slice *argv, bool *alone)
+{
+    bool known;
+    *alone = !slice_equal_nocase(argv[1], "active-dot");
+    p->is_base = true;
+    return *alone ? restored_take(p, argv[1], argv[2], &known)
+                  : restored_take_dot(p, argv[2], &p->dot);
+}
+
+static const char *take_dot_record(struct restored *p, int argc, const struct slice *argv,
+                                   bool *alone)
+{
+    if (argc < 4 || !parse_dot(p, argv + 1, true, &p->dot)) {
+        return "a dot that is damaged, or too many origins";
+    }
+    uint64_t position = origins_at(&p->origins, dot_origin(p->dot))->position;
+    if (dot_sequence(p->dot) != position + 1) {
+        return "it is not the next write of its origin";
+    }
+    *alone = argc > 4 && slice_equal_nocase(argv[argc - 1], "alone");
+    int words = argc - *alone;
+    for (int i = 4; i < words;) {
+        bool none = slice_equal_nocase(argv[i], "nokey");
+        int taken = none ? 1 : take_fact(p, words - i, argv + i);
+        if (taken == 0) {
+            return "what it says of keys is damaged";
+        }
+        p->has_keys |= none;
+        i += taken;
+    }
+    return NULL;
+}
+
+const char *restored_take_record(struct restored *p, int argc, const struct slice *argv,
+                                 bool *alone)
+{
+    *alone = true;
+    p->is_base = p->has_keys = false;
+    p->dot = (struct dot){0, 0};
+    buf_clear(&p->facts);
+    if (slice_equal_nocase(argv[0], "keydb.dot")) {
+        return take_dot_record(p, argc, argv, alone);
+    }
+    return argc == 3 ? take_aux(p, argv, alone) : "it has not three words";
+}
+
+static void set_dot(int db, struct slice name, struct dot dot) REQUIRES(keyspace_lock)
+{
+    struct key key = key_of(name);
+    db_set_stamp(db_at(db), &key, &dot);
+}
+
+static void apply_facts(struct restored *p) REQUIRES(keyspace_lock)
+{
+    for (size_t at = 0; at < p->facts.len;) {
+        struct fact f;
+        memcpy(&f, p->facts.data + at, sizeof(f));
+        struct slice key = slice_of(p->facts.data + at + sizeof(f), f.len);
+        if (f.kind == FACT_DOT) {
+            set_dot(p->first_db + f.db, key, f.dot);
+        } else if (f.kind == FACT_CONFLICT) {
+            conflicts_note(p->conflicts, f.db, key, f.dot.stamp, 0);
+        } else {
+            conflicts_resolve(p->conflicts, f.db, key, UINT64_MAX);
+        }
+        at += sizeof(f) + f.len;
+    }
+    buf_clear(&p->facts);
+}
+
+void restored_apply(struct restored *p, int db, struct slice key)
+{
+    if (p->dot.stamp == 0) {
+        return; /* a field of a head */
+    }
+    if (!p->has_keys && key.len > 0) {
+        set_dot(db, key, p->dot);
+    }
+    apply_facts(p);
+    if (!p->is_base) {
+        origins_advance(&p->origins, dot_origin(p->dot), dot_sequence(p->dot));
+        p->clock = p->dot.stamp > p->clock ? p->dot.stamp : p->clock;
+    }
+}

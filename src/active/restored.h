@@ -1,0 +1,60 @@
+/* What a node's files tell of its past (DESIGN.md, "Files"): its id, its clock, the origins with
+ * their positions, the conflicts that are pending. Collected while the files are loaded, before the
+ * node is there; node_create takes its origins over, for the dots of the keys that were
+ * loaded have indexes of that table.
+ *
+ *   RDB, or base of an AOF: take for the head, take_dot for each key
+ *   units of an AOF: take_record, the unit is run, apply
+ *
+ * Nothing that files say is believed; errors are texts that live for ever, NULL is success. State:
+ * the loading thread's; apply needs the keyspace in exclusive mode. */
+#ifndef ACTIVE_RESTORED_H
+#define ACTIVE_RESTORED_H
+
+#include "base/buf.h"
+#include "keyspace/lock.h"
+#include "active/conflicts.h"
+#include "active/dot_bytes.h"
+#include "active/origins.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct restored {
+    bool has_id; /* a file told of a node */
+    uint8_t id[ORIGIN_NODE_BYTES];
+    uint64_t clock; /* no stamp in the files is above it */
+    struct origins origins;
+    struct conflicts *conflicts; /* noted at time 0: they are due at once */
+    int first_db, dbs;           /* of the node's data */
+    /* private */
+    struct dot_table table; /* of the file that is being loaded */
+    struct dot dot;         /* of the unit that comes; stamp 0: none */
+    bool is_base;           /* ... or of the key that comes, in a base of commands */
+    bool has_keys;          /* its head names keys, or says that there are none */
+    struct buf facts;       /* of its head */
+};
+
+/* Of nothing, over the databases [first_db, first_db + dbs). */
+void restored_init(struct restored *p, int first_db, int dbs);
+/* Its reverse. */
+void restored_deinit(struct restored *p);
+
+/* A field of a head. *known: it is one of these. */
+const char *restored_take(struct restored *p, struct slice name, struct slice value,
+                          bool *known) MUST_CHECK;
+/* The dot of a key of the file whose head was taken. */
+const char *restored_take_dot(const struct restored *p, struct slice value,
+                              struct dot *dot) MUST_CHECK;
+/* KEYDB.DOT or KEYDB.AUX; see dots.h. */
+const char *restored_take_record(struct restored *p, int argc, const struct slice *argv,
+                                 bool *alone) MUST_CHECK;
+/* What the last head said is so. `db` is the keyspace's number, unlike those in heads. */
+void restored_apply(struct restored *p, int db, struct slice key) REQUIRES(keyspace_lock);
+
+/* Puts the fields of a head: origins with their positions, conflicts. */
+typedef void (*restored_put)(const char *name, struct slice value, void *context);
+void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
+                   const struct conflicts *d, restored_put put, void *context);
+
+#endif

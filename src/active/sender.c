@@ -1,0 +1,183 @@
+/* See sender.h. */
+#include "active/sender.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "active/frame.h"
+
+#include <string.h>
+
+#define WORDS_EACH 3
+
+/* Rows for origins that we have learnt of since: nobody has asked for those. */
+static void follow_table(struct sender *s, const struct origins *o)
+{
+    if (s->count < o->count) {
+        s->rows = mem_realloc(s->rows, o->count * sizeof(*s->rows));
+        for (; s->count < o->count; s->count++) {
+            s->rows[s->count] = (struct sender_row){.told = UINT64_MAX};
+        }
+    }
+}
+
+void sender_init(struct sender *s, const struct origins *o)
+{
+    *s = (struct sender){0};
+    follow_table(s, o);
+    for (uint32_t i = 1; i < s->count; i++) {
+        s->rows[i].requested = true;
+    }
+}
+
+void sender_deinit(struct sender *s)
+{
+    mem_free(s->rows);
+    *s = (struct sender){0};
+}
+
+/* ---- what the peer says ---- */
+
+struct saying {
+    struct origin_id id;
+    uint64_t position;
+    bool requested;
+};
+
+static bool parse_saying(const struct slice *words, struct saying *said)
+{
+    uint64_t requested;
+    if (!origin_parse(words[0], &said->id) || !num_parse_u64(words[1], &said->position) ||
+        said->position > ORIGIN_SEQUENCE_MAX || !num_parse_u64(words[2], &requested) ||
+        requested > 1) {
+        return false;
+    }
+    said->requested = requested == 1;
+    return true;
+}
+
+/* What was sent comes to him or ends the link: so nothing is ever sent twice, even to who left for
+ * another link and is back. */
+static void hear_one(struct sender_row *row, const struct saying *said)
+{
+    row->has = said->position > row->has ? said->position : row->has;
+    if (said->position > row->sent) {
+        row->sent = said->position;
+    }
+    row->requested = said->requested;
+}
+
+bool sender_hear(struct sender *s, const struct origins *o, int argc, const struct slice *argv)
+{
+    struct saying said;
+    if (argc % WORDS_EACH != 0) {
+        return false;
+    }
+    for (int i = 0; i < argc; i += WORDS_EACH) {
+        if (!parse_saying(argv + i, &said)) {
+            return false;
+        }
+    }
+    follow_table(s, o);
+    for (int i = 0; i < argc; i += WORDS_EACH) {
+        if (parse_saying(argv + i, &said)) {
+            uint16_t origin = origins_find(o, &said.id);
+            if (origin) {
+                hear_one(&s->rows[origin], &said);
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- writes ---- */
+
+bool sender_possible(struct sender *s, const struct origins *o, const struct origin_log *log)
+{
+    follow_table(s, o);
+    for (uint32_t i = 1; i < s->count; i++) {
+        if (s->rows[i].requested &&
+            !origin_log_keeps_after(log, (uint16_t)i, s->rows[i].sent, o->rows[i].position)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Names the origin before its handle is used. */
+static void name_origin(struct sender *s, const struct origins *o, uint32_t index, struct buf *out)
+{
+    if (!s->rows[index].named) {
+        frame_put_origin(out, (uint16_t)index, &o->rows[index].id);
+        s->rows[index].named = true;
+    }
+}
+
+static void send_unit(struct sender *s, const struct origins *o, const struct unit *u,
+                      struct buf *out)
+{
+    uint16_t origin = dot_origin(u->dot);
+    name_origin(s, o, origin, out);
+    frame_put_write(out, origin, dot_sequence(u->dot), u->dot.stamp, u->db, u->len);
+    buf_append(out, u->bytes, u->len);
+    s->rows[origin].sent = dot_sequence(u->dot);
+}
+
+/* Of the next writes of all requested origins the one with the least stamp; NULL when nothing is to
+ * be sent, or (*lost) when one is not kept. */
+static const struct unit *next_unit(const struct sender *s, const struct origins *o,
+                                    const struct origin_log *log, bool *lost)
+{
+    const struct unit *next = NULL;
+    for (uint32_t i = 1; i < s->count; i++) {
+        const struct sender_row *row = &s->rows[i];
+        if (!row->requested || row->sent >= o->rows[i].position) {
+            continue;
+        }
+        const struct unit *u = origin_log_find(log, (uint16_t)i, row->sent + 1);
+        if (!u) {
+            *lost = true;
+            return NULL;
+        }
+        if (!next || origins_compare(o, u->dot, next->dot) < 0) {
+            next = u;
+        }
+    }
+    return next;
+}
+
+bool sender_some(struct sender *s, const struct origins *o, const struct origin_log *log,
+                 size_t bytes_max, struct buf *out)
+{
+    size_t end = out->len + bytes_max;
+    bool lost = false;
+    follow_table(s, o);
+    while (out->len < end) {
+        const struct unit *u = next_unit(s, o, log, &lost);
+        if (!u) {
+            break;
+        }
+        send_unit(s, o, u, out);
+    }
+    return !lost;
+}
+
+/* ---- clocks ---- */
+
+void sender_clocks(struct sender *s, const struct origins *o, struct buf *out)
+{
+    follow_table(s, o);
+    struct frame_clock *clocks = mem_alloc(s->count * sizeof(*clocks));
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < s->count; i++) {
+        const struct origin *origin = &o->rows[i];
+        if (origin->superseded && s->rows[i].told == origin->position) {
+            continue;
+        }
+        name_origin(s, o, i, out);
+        s->rows[i].told = origin->position;
+        clocks[count++] =
+            (struct frame_clock){(uint16_t)i, origin->position, origin->clock, origin->seen};
+    }
+    frame_put_clocks(out, clocks, count);
+    mem_free(clocks);
+}

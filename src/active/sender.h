@@ -1,0 +1,52 @@
+/* What one peer that pulls from us is sent: frames (frame.h) with the writes that it wants
+ * and lacks. Each origin's come in the order of their numbers, all together in the order of their
+ * stamps, so that causes mostly come before what they caused.
+ *
+ * A write is sent when its origin is requested and the peer has not told a position that covers it.
+ * Nothing is held for the peer: what it is to get is found in the logs by number, and when it is
+ * not there any more the link ends (DESIGN.md, "Messages").
+ *
+ * A handle is our own index of the origin. State: its fields belong to who serves the link. */
+#ifndef ACTIVE_SENDER_H
+#define ACTIVE_SENDER_H
+
+#include "base/buf.h"
+#include "active/origin_log.h"
+#include "active/origins.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sender_row {
+    uint64_t sent; /* the last number that was sent, or that the peer has anyway */
+    uint64_t has;  /* the position that the peer has said */
+    uint64_t told; /* the position that it was told last; UINT64_MAX: none */
+    bool requested, named;
+};
+
+struct sender {
+    struct sender_row *rows; /* by our origins' index */
+    uint32_t count;
+};
+
+/* A link that begins: until the peer says otherwise it wants all that we know of now. */
+void sender_init(struct sender *s, const struct origins *o);
+void sender_deinit(struct sender *s);
+/* What the peer says of itself, in KEYDB.PULL and REPLCONF PULL-ACK: words in threes, an origin
+ * (origin_parse), its position there, and 1 when it wants that origin from us, or 0. Origins
+ * that we do not know are of no use to us. False when the words are no such thing; nothing changes
+ * then. */
+bool sender_hear(struct sender *s, const struct origins *o, int argc,
+                 const struct slice *argv) MUST_CHECK;
+/* False when something that is requested is not kept any more: the peer needs everything. */
+bool sender_possible(struct sender *s, const struct origins *o,
+                     const struct origin_log *log) MUST_CHECK;
+/* Appends frames until there are `bytes_max` (the last may go beyond) or nothing is left to send;
+ * then nothing is appended. False: as sender_possible. */
+bool sender_some(struct sender *s, const struct origins *o, const struct origin_log *log,
+                 size_t bytes_max, struct buf *out) MUST_CHECK;
+/* Appends one C frame: of each node's latest epoch, and of the others as far as they are news. */
+void sender_clocks(struct sender *s, const struct origins *o, struct buf *out);
+
+#endif

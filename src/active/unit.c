@@ -1,0 +1,162 @@
+/* See unit.h. */
+#include "active/unit.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A dot has room for so many databases, and more is not configured. */
+#define DATABASES_MAX 65536
+/* Words of a command. */
+#define ARGS_MAX (1024 * 1024)
+
+/* The number in a line "<mark><digits>\r\n" at *at, which goes behind it. */
+static bool take_header(struct slice all, uint32_t *at, char mark, uint64_t *number)
+{
+    if (*at >= all.len || all.ptr[*at] != mark) {
+        return false;
+    }
+    const char *begin = all.ptr + *at + 1;
+    const char *end = memchr(begin, '\r', all.len - *at - 1);
+    if (!end || end + 1 >= all.ptr + all.len || end[1] != '\n' ||
+        !num_parse_u64(slice_of(begin, (size_t)(end - begin)), number)) {
+        return false;
+    }
+    *at = (uint32_t)(end + 2 - all.ptr);
+    return true;
+}
+
+static void put_word(struct unit_command *c, struct slice word)
+{
+    if (c->argc == c->capacity) {
+        c->capacity = c->capacity ? 2 * c->capacity : 8;
+        c->argv = mem_realloc(c->argv, (size_t)c->capacity * sizeof(*c->argv));
+    }
+    c->argv[c->argc++] = word;
+}
+
+/* The command at c->end; false when there is no whole one. */
+static bool parse(struct slice all, struct unit_command *c)
+{
+    uint32_t at = c->end;
+    uint64_t words, len;
+    c->offset = at;
+    c->argc = 0;
+    if (!take_header(all, &at, '*', &words) || words < 1 || words > ARGS_MAX) {
+        return false;
+    }
+    for (; words > 0; words--) {
+        if (!take_header(all, &at, '$', &len) || len > all.len || all.len - at < len + 2 ||
+            memcmp(all.ptr + at + len, "\r\n", 2) != 0) {
+            return false;
+        }
+        put_word(c, slice_of(all.ptr + at, len));
+        at += (uint32_t)len + 2;
+    }
+    c->end = at;
+    return true;
+}
+
+/* The database that a SELECT names; -1 when the command is none, -2 when it is a wrong one. */
+static int selected(const struct unit_command *c)
+{
+    int64_t db;
+    if (!slice_equal_nocase(c->argv[0], "select")) {
+        return -1;
+    }
+    return c->argc == 2 && num_parse_i64(c->argv[1], &db) && db >= 0 && db < DATABASES_MAX ? (int)db
+                                                                                           : -2;
+}
+
+/* Goes to the next command: 1; the end: 0; no command: -1. */
+static int step(struct slice all, struct unit_command *c)
+{
+    while (c->end < all.len) {
+        if (!parse(all, c)) {
+            return -1;
+        }
+        int db = selected(c);
+        if (db == -1) {
+            c->number++;
+            return 1;
+        }
+        if (db < 0) {
+            return -1;
+        }
+        c->db = db;
+    }
+    return 0;
+}
+
+static bool are_commands(struct slice all)
+{
+    struct unit_command c = {.number = UINT32_MAX};
+    int result;
+    do {
+        result = step(all, &c);
+    } while (result > 0);
+    unit_command_end(&c);
+    return result == 0 && c.number != UINT32_MAX;
+}
+
+struct unit *unit_create(struct dot dot, int db, struct slice commands)
+{
+    if (commands.len >= INT32_MAX || db < 0 || db >= DATABASES_MAX || !are_commands(commands)) {
+        return NULL;
+    }
+    struct unit *u = mem_alloc(sizeof(*u) + commands.len);
+    atomic_init(&u->references, 1);
+    u->db = (uint16_t)db;
+    u->dot = dot;
+    u->len = (uint32_t)commands.len;
+    memcpy(u->bytes, commands.ptr, commands.len);
+    return u;
+}
+
+struct unit *unit_acquire(struct unit *u)
+{
+    atomic_fetch_add_explicit(&u->references, 1, memory_order_relaxed);
+    return u;
+}
+
+void unit_release(struct unit *u)
+{
+    /* Acquire and release: who frees it comes after all who have read it. */
+    if (u && atomic_fetch_sub_explicit(&u->references, 1, memory_order_acq_rel) == 1) {
+        mem_free(u);
+    }
+}
+
+bool unit_command_next(const struct unit *u, struct unit_command *c)
+{
+    int result = step(slice_of(u->bytes, u->len), c);
+    assert(result >= 0); /* the bytes were looked at when the unit was made */
+    if (result == 0) {
+        unit_command_end(c);
+    }
+    return result > 0;
+}
+
+void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c)
+{
+    *c = (struct unit_command){.end = offset};
+    bool whole = parse(slice_of(u->bytes, u->len), c);
+    assert(whole);
+    (void)whole;
+}
+
+void unit_command_end(struct unit_command *c)
+{
+    mem_free(c->argv);
+    c->argv = NULL;
+    c->argc = c->capacity = 0;
+}
+
+void unit_put_word(struct buf *out, struct slice word)
+{
+    buf_printf(out, "$%zu\r\n", word.len);
+    buf_append_slice(out, word);
+    buf_append_cstr(out, "\r\n");
+}

@@ -1,0 +1,56 @@
+/* A unit: one write as it travels, its commands in one allocation, shared by the logs and the
+ * window. The commands are a request's bytes: "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"...; SELECT stands
+ * where the database changes, and is not one of them. State: immutable but for the count, which is
+ * atomic. */
+#ifndef ACTIVE_UNIT_H
+#define ACTIVE_UNIT_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "active/origins.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct unit {
+    _Atomic uint32_t references;
+    uint16_t db; /* of its first command */
+    uint32_t len;
+    struct dot dot;
+    char bytes[];
+};
+
+/* A command of a unit. `argv` lives until the next one, slices as long as the unit. */
+struct unit_command {
+    int db;
+    uint32_t number; /* in its unit, from 0 */
+    uint32_t offset; /* where it begins, in the unit's bytes */
+    int argc;
+    struct slice *argv;
+    uint32_t end; /* private: behind it */
+    int capacity; /* private */
+};
+
+/* NULL when `commands` are not one or more whole commands; a reference of the caller's. */
+struct unit *unit_create(struct dot dot, int db, struct slice commands) MUST_CHECK;
+struct unit *unit_acquire(struct unit *u);
+void unit_release(struct unit *u);
+
+/* A word of a command that is written down, behind "*" and the number of its words. */
+void unit_put_word(struct buf *out, struct slice word);
+
+/* Before the first command. */
+static inline struct unit_command unit_command_before(const struct unit *u)
+{
+    return (struct unit_command){.db = u->db, .number = UINT32_MAX};
+}
+/* Goes to the next command; false, and everything freed, when there is none. Who stops before calls
+ * unit_command_end. */
+bool unit_command_next(const struct unit *u, struct unit_command *c);
+/* Reads the one command at `offset` again, where its first reading found it. */
+void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c);
+void unit_command_end(struct unit_command *c);
+
+#endif

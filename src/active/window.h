@@ -1,0 +1,82 @@
+/* The window: the writes that may still be overtaken, found by the keys that they touch.
+ *
+ *   key (database, name) -> [ effect of a unit, in the order of writes ]
+ *
+ * Invariants: (1) a key's effects are sorted by the one order of writes, within a unit by command;
+ * (2) of each origin the window holds every applied write above `swept`, and none up to it; (3) no
+ * write with a stamp above `floor` was ever left out. So what is in the window after a stamp above
+ * the floor is all there is.
+ *
+ * State: keyspace (exclusive mode). */
+#ifndef ACTIVE_WINDOW_H
+#define ACTIVE_WINDOW_H
+
+#include "active/effect.h"
+#include "active/origins.h"
+#include "active/unit.h"
+
+#include <stddef.h>
+
+struct window;
+
+/* KEYDB.STATE key deadline payload positions whole: what a node has of a key, with the positions
+ * that it had, and the stamp of the key's last whole write that it knew of (0: none). */
+#define STATE_COMMAND_WORDS 6
+#define STATE_COMMAND_WHOLE 5
+
+/* An effect of a key, taken apart for looking at. */
+struct window_write {
+    struct dot dot;
+    uint32_t number; /* of its command in the unit */
+    struct effect effect;
+    const struct version_vector *cover; /* of a state, else NULL */
+    int argc;
+    struct slice *argv;
+    struct unit *unit;
+    uint32_t offset;
+};
+
+/* What stands in the window for a key, in order. */
+struct window_view {
+    struct window_write *writes;
+    uint32_t count, capacity;
+};
+
+/* A window over those origins; it takes at most so many bytes of units. */
+struct window *window_create(const struct origins *o, size_t bytes_max);
+void window_destroy(struct window **w);
+
+/* Puts an effect of a unit in; units of an origin come in the order of their sequences.
+ * `cover_take` for a state, else NULL. */
+void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
+                const struct effect *effect, struct version_vector *cover_take);
+/* The unit is in: what is beyond the bound goes, oldest first. A unit without effects counts too.
+ */
+void window_close(struct window *w, struct unit *unit);
+/* Drops what has a stamp up to `stable`. */
+void window_sweep(struct window *w, uint64_t stable);
+/* Positions were taken over without the writes (a file, MERGE) of somebody whose clock was this. */
+void window_skip(struct window *w, const struct version_vector *positions, uint64_t clock);
+
+/* The stamp of the last write of the key, 0 when it has none here. Cheap. */
+uint64_t window_last(const struct window *w, int db, struct slice key);
+/* All writes of the key, flushes of its database among them. The caller frees the view. */
+void window_view(const struct window *w, int db, struct slice key, struct window_view *view);
+void window_view_deinit(struct window_view *view);
+/* Takes an effect apart; the caller frees its argv. */
+void window_write_open(struct window_write *write);
+
+/* Stamp up to which writes may be missing. */
+uint64_t window_floor(const struct window *w);
+/* True when every applied write that `cover` does not cover is here. */
+bool window_holds_beyond(const struct window *w, const struct version_vector *cover);
+/* Calls `visit` for the keys of a database (-1: of all) that have something here; it changes
+ * nothing here. */
+typedef void (*window_visit_fn)(int db, struct slice key, void *context);
+void window_each(const struct window *w, int db, window_visit_fn visit, void *context);
+/* The same for some keys of all databases, from `cursor` on (0 starts); returns the next cursor, 0
+ * at the end. What has something here throughout is visited. */
+uint64_t window_scan(const struct window *w, uint64_t cursor, window_visit_fn visit, void *context);
+size_t window_bytes(const struct window *w);
+
+#endif

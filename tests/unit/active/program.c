@@ -1,0 +1,127 @@
+/* Random programs for real nodes (real.h): what clients write. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "real.h"
+
+#include "base/rand.h"
+
+#include <stdio.h>
+
+/* k0..k9 are of no type in particular; D is a deadline far ahead. */
+static const char *const program_lines[] = {
+    "set K N",
+    "set K N pxat D",
+    "append K N",
+    "incrby K N",
+    "decr K",
+    "setrange K N x",
+    "setbit K N 1",
+    "incrbyfloat K 0.5",
+    "mset K N J N",
+    "del K",
+    "del K J",
+    "set K J",
+    "hset K M N",
+    "hset K M N O N",
+    "hdel K M",
+    "hdel K M O",
+    "hincrby K M N",
+    "hsetnx K M N",
+    "hincrbyfloat K M 1",
+    "hpexpireat K D fields 1 M",
+    "hpersist K fields 1 M",
+    "sadd K M",
+    "sadd K M O",
+    "srem K M",
+    "srem K M O",
+    "spop K",
+    "zadd K N M",
+    "zadd K N M N O",
+    "zadd K gt N M",
+    "zincrby K N M",
+    "zincrby K 0.1 M",
+    "zrem K M",
+    "rpush K N",
+    "lpush K N M",
+    "lrem K 1 N",
+    "linsert K before N M",
+    "lset K 0 N",
+    "ltrim K 0 5",
+    "pfadd K M N",
+    "xadd K N-N M N",
+    "xdel K N-N",
+    "pexpireat K D",
+    "persist K",
+    "pexpirememberat K M D",
+    "persist K M",
+    "pexpire K 100000000",
+    "expire K 100000",
+    "hset K M N",
+    "sadd K M",
+    "zadd K N M",
+    "incrby K N",
+    "rpush K M",
+    "getdel K",
+    "getset K N",
+    "set K N keepttl",
+    "getex K persist",
+    "rename K J",
+    "renamenx K J",
+    "copy K J replace",
+    "bitop or K J K",
+    "pfmerge K J",
+    "smove K J M",
+    "rpop K",
+    "lpop K 2",
+    "lmove K J left right",
+    "rpoplpush K J",
+    "zpopmin K",
+    "zremrangebyrank K 0 0",
+    "xtrim K maxlen 2",
+};
+
+static void draw_line(char *out, size_t room, const char *pattern)
+{
+    size_t at = 0;
+    for (const char *c = pattern; *c && at + 24 < room; c++) {
+        char text[24] = {*c, '\0'};
+        switch (*c) {
+        case 'K':
+        case 'J':
+            snprintf(text, sizeof(text), "k%d", (int)rand_below(10));
+            break;
+        case 'M':
+        case 'O':
+            snprintf(text, sizeof(text), "m%d", (int)rand_below(6));
+            break;
+        case 'N':
+            snprintf(text, sizeof(text), "%d", (int)rand_below(9) + 1);
+            break;
+        case 'D':
+            snprintf(text, sizeof(text), "41024448%05d", (int)rand_below(4));
+            break;
+        default:
+            break;
+        }
+        at += (size_t)snprintf(out + at, room - at, "%s", text);
+    }
+}
+
+void real_write_something(struct real_group *g, int node)
+{
+    char text[4][128];
+    const char *lines[4];
+    int count = rand_below(4) ? 1 : 1 + (int)rand_below(4);
+    for (int i = 0; i < count; i++) {
+        size_t n = sizeof(program_lines) / sizeof(program_lines[0]);
+        char line[100];
+        draw_line(line, sizeof(line), program_lines[rand_below(n)]);
+        snprintf(text[i], sizeof(text[i]), "@%d %s", (int)rand_below(REAL_DBS), line);
+        lines[i] = text[i];
+    }
+    real_run(g, node, (int)rand_below(REAL_DBS), count, lines);
+}

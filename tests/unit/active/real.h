@@ -1,0 +1,78 @@
+/* Real nodes of a group of active replicas in one process: each has databases of its own in the one
+ * keyspace, its commands are the engine's, and its own writes come through the door. Links deliver
+ * when the test says so. */
+#ifndef TESTS_UNIT_ACTIVE_REAL_H
+#define TESTS_UNIT_ACTIVE_REAL_H
+
+#include "active/node.h"
+
+#define REAL_NODES_MAX 5
+#define REAL_DBS 2 /* of each node */
+#define REAL_START_MS 1800000000000LL
+#define REAL_QUEUE_MAX 512
+
+struct real_message {
+    struct origin_id id;
+    struct unit *unit;
+};
+
+/* From one node to another. */
+struct real_link {
+    struct real_message queue[REAL_QUEUE_MAX];
+    int first, count;
+    uint64_t sent[REAL_NODES_MAX + 1]; /* by the sender's index */
+};
+
+struct real_group {
+    int nodes;
+    int64_t now_ms;
+    int64_t skew_ms[REAL_NODES_MAX];
+    struct node *node[REAL_NODES_MAX];
+    int referees;                                           /* nodes behind those */
+    struct real_link links[REAL_NODES_MAX][REAL_NODES_MAX]; /* [receiver][sender] */
+    struct real_clock {
+        struct real_group *group;
+        int number;
+    } clock[REAL_NODES_MAX];
+};
+
+/* cmocka group fixtures: the keyspace, the commands, the door. */
+int real_setup(void **state);
+int real_teardown(void **state);
+
+/* Nodes in empty databases, which know of one another; rules to break: enum merge_break. */
+void real_group_init(struct real_group *g, int nodes, size_t log_bytes, unsigned broken);
+/* The same, of nodes that have never heard of one another. */
+void real_group_init_strangers(struct real_group *g, int nodes, size_t log_bytes);
+void real_group_deinit(struct real_group *g);
+
+/* A client of the node runs commands, words separated by blanks; several are a transaction. The
+ * last reply's bytes, NUL-terminated, until the next call. */
+const char *real_run(struct real_group *g, int node, int db, int count, const char *const *lines);
+const char *real_run_one(struct real_group *g, int node, int db, const char *line);
+
+/* A client of the node writes something: one to four commands on keys k0..k9 with members m0..m5,
+ * of all types. */
+void real_write_something(struct real_group *g, int node);
+
+/* The sender puts its next unit for the receiver under way; false when there is none. */
+bool real_send(struct real_group *g, int receiver, int sender);
+/* The receiver takes one; false when there is none. */
+bool real_deliver(struct real_group *g, int receiver, int sender);
+/* The sender's clocks are told, where nothing is under way. */
+void real_tell_clocks(struct real_group *g, int receiver, int sender);
+void real_tick(struct real_group *g, int node);
+/* Delivers all until nothing moves any more; false when it does not come to rest. */
+bool real_settle(struct real_group *g);
+
+/* One more node, beside the group, that is told all that node 0 knows, in the one order. Its
+ * number.
+ */
+int real_add_referee(struct real_group *g);
+
+/* What a key of a node holds, deadlines included; 0 when it is missing. The same for the same
+ * content. */
+uint64_t real_digest(struct real_group *g, int node, int db, const char *key);
+struct dot real_dot(struct real_group *g, int node, int db, const char *key);
+
+#endif

@@ -1,0 +1,493 @@
+/* The parts of active replication, each on its own: clock, origins and positions, units, frames,
+ * logs, the window, conflicts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "active/hlc.h"
+#include "active/conflicts.h"
+#include "active/frame.h"
+#include "active/origin_log.h"
+#include "active/window.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DAY_MS (24 * 3600 * 1000LL)
+
+static int64_t test_now_ms;
+
+static int64_t test_wall_ms(void *context)
+{
+    (void)context;
+    return test_now_ms;
+}
+
+static void test_clock(void **state)
+{
+    (void)state;
+    struct hlc c = {.wall_ms = test_wall_ms};
+    test_now_ms = 1000;
+    assert_true(hlc_next(&c) == 1000 << 16);
+    assert_true(hlc_next(&c) == (1000 << 16) + 1);
+    test_now_ms = 900; /* the wall clock goes back, this one does not */
+    assert_true(hlc_next(&c) == (1000 << 16) + 2);
+    assert_int_equal(hlc_ms(&c), 1000);
+    assert_true(hlc_see(&c, (5000 << 16) + 7));
+    assert_true(hlc_next(&c) == (5000 << 16) + 8);
+    assert_true(hlc_see(&c, 1));
+    assert_true(hlc_tell(&c) == (5000 << 16) + 8);
+    test_now_ms = 6000;
+    assert_true(hlc_tell(&c) == 6000 << 16);
+    assert_true(hlc_next(&c) == (6000 << 16) + 1);
+    uint64_t day = (uint64_t)(6000 + DAY_MS) << 16;
+    assert_false(hlc_see(&c, day + (1 << 16)));
+    assert_true(c.last == (6000 << 16) + 1);
+    assert_true(hlc_see(&c, day));
+    assert_true(c.last == day);
+}
+
+static struct origin_id origin_of(char node, uint64_t epoch)
+{
+    struct origin_id id = {.epoch = epoch};
+    memset(id.node, node, sizeof(id.node));
+    return id;
+}
+
+static void test_origins(void **state)
+{
+    (void)state;
+    struct origins o;
+    struct origin_id a = origin_of('a', 5), b = origin_of('b', 1), later = origin_of('a', 9);
+    origins_init(&o);
+    assert_int_equal(origins_find(&o, &a), 0);
+    uint16_t ia = origins_enter(&o, &a), ib = origins_enter(&o, &b);
+    assert_int_equal(origins_enter(&o, &a), ia);
+    assert_int_equal(origins_arrival(&o, ia, 1), ORIGIN_NEXT);
+    assert_int_equal(origins_arrival(&o, ia, 2), ORIGIN_GAP);
+    origins_advance(&o, ia, 4);
+    assert_int_equal(origins_arrival(&o, ia, 4), ORIGIN_DUPLICATE);
+    origins_advance(&o, ia, 3);
+    assert_int_equal(origins_at(&o, ia)->position, 4);
+    origins_hear(&o, ia, 70, 60);
+    assert_int_equal(origins_seen(&o), 0); /* of b nothing is known */
+    origins_hear(&o, ib, 50, 40);
+    origins_hear(&o, ib, 30, 20);
+    assert_int_equal(origins_seen(&o), 50);
+    assert_int_equal(origins_stable(&o), 40);
+    uint16_t il = origins_enter(&o, &later);
+    assert_int_equal(origins_stable(&o), 0);
+    origins_hear(&o, il, 90, 45);
+    origins_hear(&o, ib, 80, 80);
+    assert_int_equal(origins_stable(&o), 45); /* a's first life counts no more */
+    assert_true(origins_compare(&o, dot_of(7, ib, 1), dot_of(8, ia, 1)) < 0);
+    assert_true(origins_compare(&o, dot_of(7, ib, 1), dot_of(7, ia, 1)) > 0);
+    assert_true(origins_compare(&o, dot_of(7, ia, 1), dot_of(7, il, 1)) < 0);
+    assert_true(origins_compare(&o, dot_of(7, ia, 1), dot_of(7, ia, 1)) == 0);
+    origins_deinit(&o);
+}
+
+static void test_origins_are_bounded(void **state)
+{
+    (void)state;
+    struct origins o;
+    struct origin_id id = origin_of('a', 0);
+    origins_init(&o);
+    /* The search goes from the end, so that filling the table is not quadratic here: the last rows
+     * are looked at only for what is there. */
+    o.rows = mem_realloc(o.rows, (ORIGINS_MAX + 1) * sizeof(*o.rows));
+    memset(o.rows, 0, (ORIGINS_MAX + 1) * sizeof(*o.rows));
+    o.capacity = o.count = ORIGINS_MAX;
+    assert_int_equal(origins_enter(&o, &id), ORIGINS_MAX);
+    id.epoch = 1;
+    assert_int_equal(origins_enter(&o, &id), 0);
+    origins_deinit(&o);
+}
+
+static void test_positions_as_bytes(void **state)
+{
+    (void)state;
+    struct origins o, other;
+    struct buf bytes = {0};
+    struct origin_id a = origin_of('a', 5), b = origin_of('b', UINT64_MAX);
+    origins_init(&o);
+    origins_init(&other);
+    origins_advance(&o, origins_enter(&o, &a), 300);
+    origins_advance(&o, origins_enter(&o, &b), ORIGIN_SEQUENCE_MAX);
+    struct version_vector *c = version_vector_create(&o);
+    version_vector_encode(&o, c, &bytes);
+    assert_int_equal(bytes.len, 4 + 2 * VERSION_VECTOR_ROW_BYTES);
+    origins_enter(&other, &b); /* indexes differ there */
+    struct version_vector *d = version_vector_decode(&other, buf_slice(&bytes));
+    assert_non_null(d);
+    assert_true(version_vector_at(d, origins_find(&other, &a)) == 300);
+    assert_true(version_vector_has(d, dot_of(1, origins_find(&other, &b), 77)));
+    assert_false(version_vector_has(d, dot_of(1, origins_find(&other, &a), 301)));
+    assert_false(version_vector_has(d, dot_of(1, 40, 1)));
+    for (size_t len = 0; len < bytes.len; len++) {
+        assert_null(version_vector_decode(&other, slice_of(bytes.data, len)));
+    }
+    bytes.data[3] = (char)0xff; /* four thousand millions of them */
+    assert_null(version_vector_decode(&other, buf_slice(&bytes)));
+    mem_free(c);
+    mem_free(d);
+    buf_deinit(&bytes);
+    origins_deinit(&o);
+    origins_deinit(&other);
+}
+
+static void test_origin_as_text(void **state)
+{
+    (void)state;
+    struct origin_id id = origin_of('\xab', 0x1234), read;
+    char text[ORIGIN_CHARS];
+    origin_format(&id, text);
+    assert_memory_equal(text, "abababababababababababababababab0000000000001234", sizeof(text));
+    assert_true(origin_parse(slice_of(text, sizeof(text)), &read));
+    assert_memory_equal(&read, &id, sizeof(id));
+    assert_false(origin_parse(slice_of(text, sizeof(text) - 1), &read));
+    text[5] = 'A';
+    assert_false(origin_parse(slice_of(text, sizeof(text)), &read));
+    text[5] = '\0';
+    assert_false(origin_parse(slice_of(text, sizeof(text)), &read));
+}
+
+/* A request out of words with blanks between. */
+static struct buf request(const char *line)
+{
+    struct buf words = {0}, out = {0};
+    int count = 0;
+    while (*line) {
+        size_t len = strcspn(line, " ");
+        buf_printf(&words, "$%zu\r\n%.*s\r\n", len, (int)len, line);
+        line += len + (line[len] == ' ');
+        count++;
+    }
+    buf_printf(&out, "*%d\r\n", count);
+    buf_append_slice(&out, buf_slice(&words));
+    buf_deinit(&words);
+    return out;
+}
+
+static struct unit *unit_of(uint64_t stamp, uint16_t origin, uint64_t sequence, const char *line)
+{
+    struct buf bytes = request(line);
+    struct unit *u = unit_create(dot_of(stamp, origin, sequence), 0, buf_slice(&bytes));
+    buf_deinit(&bytes);
+    assert_non_null(u);
+    return u;
+}
+
+static void test_units(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {
+        "",
+        "*1\r\n",
+        "*0\r\n",
+        "*1\r\n$3\r\nDEL",
+        "PING\r\n",
+        "*-1\r\n",
+        "*1\r\n$-1\r\n",
+        "*1\r\n$3\r\nDELxx",
+        "*1 \r\n",
+        "*1\r\n$03\r\n",
+        "*99999999999\r\n",
+        "*2\r\n$6\r\nSELECT\r\n$1\r\nx\r\n",
+        "*2\r\n$6\r\nSELECT\r\n$1\r\n1\r\n", /* nothing is done */
+        "*1\r\n$18446744073709551615\r\nx\r\n",
+    };
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        assert_null(unit_create(dot_of(1, 1, 1), 0, slice_cstr(broken[i])));
+    }
+    struct unit *u =
+        unit_create(dot_of(1, 1, 1), 3,
+                    slice_cstr("*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n*2\r\n$6\r\nselect\r\n$1\r\n7\r\n"
+                               "*1\r\n$8\r\nFLUSHALL\r\n"));
+    struct unit_command c = unit_command_before(u), again;
+    assert_true(unit_command_next(u, &c));
+    assert_true(c.db == 3 && c.number == 0 && c.argc == 2 && slice_equal(c.argv[1], SLICE("k")));
+    assert_true(unit_command_next(u, &c));
+    assert_true(c.db == 7 && c.number == 1 && c.argc == 1);
+    unit_command_at(u, c.offset, &again);
+    assert_true(slice_equal(again.argv[0], SLICE("FLUSHALL")));
+    unit_command_end(&again);
+    assert_false(unit_command_next(u, &c));
+    assert_null(c.argv);
+    unit_release(u);
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    struct frame f;
+    struct origin_id id = origin_of('a', 77);
+    const struct frame_clock clocks[2] = {{1, 7, 2, 3}, {4, 8, UINT64_MAX, 6}};
+    const char *error;
+    size_t consumed;
+    frame_put_origin(&out, 9, &id);
+    frame_put_write(&out, 9, ORIGIN_SEQUENCE_MAX, 1u << 31, 65535, 3);
+    buf_append_cstr(&out, "abc");
+    frame_put_clocks(&out, clocks, 2);
+    assert_int_equal(out.len, 5 + 26 + 5 + FRAME_WRITE_HEAD_BYTES + 3 + 5 + 48);
+    struct slice data = buf_slice(&out);
+    for (size_t len = 0; len < 31; len++) {
+        assert_int_equal(frame_next(slice_of(data.ptr, len), 100, &f, &consumed, &error),
+                         FRAME_MORE);
+    }
+    assert_int_equal(frame_next(data, 100, &f, &consumed, &error), FRAME_WHOLE);
+    assert_true(f.kind == 'O' && f.handle == 9 && memcmp(&f.id, &id, sizeof(id)) == 0);
+    data = slice_of(data.ptr + consumed, data.len - consumed);
+    assert_int_equal(frame_next(data, 21, &f, &consumed, &error), FRAME_BROKEN);
+    assert_int_equal(frame_next(data, 22, &f, &consumed, &error), FRAME_WHOLE);
+    assert_true(f.kind == 'W' && f.sequence == ORIGIN_SEQUENCE_MAX && f.stamp == 1u << 31 &&
+                f.db == 65535 && slice_equal(f.commands, SLICE("abc")));
+    data = slice_of(data.ptr + consumed, data.len - consumed);
+    assert_int_equal(frame_next(data, 100, &f, &consumed, &error), FRAME_WHOLE);
+    assert_true(f.kind == 'C' && f.count == 2 && consumed == data.len);
+    assert_true(frame_clock_at(&f, 1).clock == UINT64_MAX && frame_clock_at(&f, 0).seen == 3 &&
+                frame_clock_at(&f, 1).position == 8);
+    static const char *const broken[] = {"\0\0\0\0X", "\1\0\0\0X", "\2\0\0\0Cx", "\1\0\0\0O",
+                                         "\1\0\0\0W"};
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        size_t len = broken[i][0] == 2 ? 6 : 5;
+        assert_int_equal(frame_next(slice_of(broken[i], len), 100, &f, &consumed, &error),
+                         FRAME_BROKEN);
+    }
+    buf_deinit(&out);
+}
+
+/* An origin's last write is kept though it is more than the bound, and for a while. */
+static void test_the_last_write_outlives_the_bound(void **state)
+{
+    (void)state;
+    struct origin_log *log = origin_log_create(1);
+    const uint64_t ms = (uint64_t)1 << HLC_COUNTER_BITS;
+    for (uint64_t s = 1; s <= 3; s++) {
+        struct unit *u = unit_create(dot_of(1000 * ms + s, (uint16_t)(1 + s / 3), s < 3 ? s : 1), 0,
+                                     SLICE("*1\r\n$8\r\nFLUSHALL\r\n"));
+        origin_log_append(log, u);
+        unit_release(u);
+    }
+    assert_null(origin_log_find(log, 1, 1));
+    assert_non_null(origin_log_find(log, 1, 2));
+    assert_non_null(origin_log_find(log, 2, 1));
+    struct unit *later = unit_create(dot_of((1000 + ORIGIN_LOG_LAST_MS + 1) * ms, 2, 2), 0,
+                                     SLICE("*1\r\n$8\r\nFLUSHALL\r\n"));
+    origin_log_append(log, later);
+    unit_release(later);
+    assert_null(origin_log_find(log, 1, 2));
+    assert_null(origin_log_find(log, 2, 1));
+    assert_non_null(origin_log_find(log, 2, 2));
+    origin_log_destroy(&log);
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    struct origin_log *log = origin_log_create(40 * (sizeof(struct unit) + 20));
+    assert_true(origin_log_keeps_after(log, 1, 0, 0));
+    assert_false(origin_log_keeps_after(log, 1, 0, 5));
+    for (uint64_t s = 1; s <= 30; s++) {
+        struct unit *a = unit_of(10 * s, 1, s, "DEL k");
+        struct unit *b = unit_of(10 * s + 5000, 2, s, "DEL k");
+        origin_log_append(log, a);
+        origin_log_append(log, b);
+        unit_release(a);
+        unit_release(b);
+    }
+    /* The lower stamps went first: all that is kept of origin 1 is its end. */
+    assert_true(origin_log_keeps_after(log, 2, 0, 30));
+    assert_false(origin_log_keeps_after(log, 1, 0, 30));
+    assert_true(origin_log_keeps_after(log, 1, 30, 30));
+    uint64_t kept = 0;
+    for (uint64_t s = 1; s <= 30; s++) {
+        struct unit *u = origin_log_find(log, 1, s);
+        assert_true(!u || dot_sequence(u->dot) == s);
+        kept += u != NULL;
+        assert_true(origin_log_keeps_after(log, 1, s - 1, 30) == (u != NULL));
+    }
+    assert_true(kept > 0 && kept < 15);
+    assert_true(origin_log_bytes(log) <= 40 * (sizeof(struct unit) + 20));
+    origin_log_skip(log, 2, 25); /* nothing is skipped */
+    assert_non_null(origin_log_find(log, 2, 25));
+    origin_log_skip(log, 2, 100);
+    assert_null(origin_log_find(log, 2, 30));
+    assert_false(origin_log_keeps_after(log, 2, 99, 100));
+    struct unit *next = unit_of(9000, 2, 101, "DEL k");
+    origin_log_append(log, next);
+    assert_true(origin_log_keeps_after(log, 2, 100, 101));
+    unit_release(next);
+    origin_log_destroy(&log);
+    assert_null(log);
+}
+
+static void put_in(struct window *w, uint64_t stamp, uint16_t origin, uint64_t sequence,
+                   const char *line)
+{
+    struct unit *u = unit_of(stamp, origin, sequence, line);
+    struct unit_command c = unit_command_before(u);
+    struct effect effect;
+    while (unit_command_next(u, &c)) {
+        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+            window_add(w, u, &c, &effect, NULL);
+        }
+    }
+    window_close(w, u);
+    unit_release(u);
+}
+
+static void assert_stamps(const struct window *w, const char *key, const char *stamps)
+{
+    struct window_view view;
+    struct buf got = {0};
+    window_view(w, 0, slice_cstr(key), &view);
+    for (uint32_t i = 0; i < view.count; i++) {
+        buf_printf(&got, "%s%llu", i ? " " : "", (unsigned long long)view.writes[i].dot.stamp);
+    }
+    assert_string_equal(buf_cstr(&got), stamps);
+    window_view_deinit(&view);
+    buf_deinit(&got);
+}
+
+static void count_key(int db, struct slice key, void *context)
+{
+    assert_true(db == 0 && key.len == 1);
+    ++*(int *)context;
+}
+
+static void test_window(void **state)
+{
+    (void)state;
+    struct origins o;
+    struct origin_id a = origin_of('a', 1), b = origin_of('b', 1);
+    origins_init(&o);
+    origins_enter(&o, &a);
+    origins_enter(&o, &b);
+    struct window *w = window_create(&o, 10000);
+    put_in(w, 10, 1, 1, "DEL k l");
+    put_in(w, 30, 1, 2, "HSET k f v");
+    put_in(w, 20, 2, 1, "HSET k g v");
+    assert_stamps(w, "k", "10 20 30");
+    assert_stamps(w, "l", "10");
+    put_in(w, 25, 2, 2, "FLUSHDB");
+    put_in(w, 40, 2, 3, "FLUSHALL");
+    assert_stamps(w, "k", "10 20 25 30 40");
+    assert_stamps(w, "l", "10 25 40");
+    assert_true(window_last(w, 0, SLICE("k")) == 40);
+    assert_true(window_last(w, 1, SLICE("k")) == 40);
+    assert_true(window_floor(w) == 0);
+    int keys = 0;
+    window_each(w, 0, count_key, &keys);
+    assert_int_equal(keys, 2);
+
+    struct version_vector *none = version_vector_create(&o);
+    assert_true(window_holds_beyond(w, none));
+    window_sweep(w, 24);
+    assert_stamps(w, "k", "25 30 40");
+    assert_true(window_floor(w) == 20);
+    assert_false(window_holds_beyond(w, none));
+    none->sequence[1] = 1;
+    none->sequence[2] = 1;
+    assert_true(window_holds_beyond(w, none));
+    none->sequence[1] = 7;
+    window_skip(w, none, 35); /* origin 1's writes came in another way */
+    assert_stamps(w, "k", "25 40");
+    assert_true(window_floor(w) == 35);
+    mem_free(none);
+    for (uint64_t s = 4; s < 1000; s++) {
+        put_in(w, 100 + s, 2, s, "SET k v");
+    }
+    assert_true(window_bytes(w) <= 10000);
+    assert_true(window_floor(w) > 500);
+    window_sweep(w, UINT64_MAX);
+    assert_true(window_bytes(w) == 0);
+    assert_stamps(w, "k", "");
+    window_destroy(&w);
+    origins_deinit(&o);
+}
+
+/* So many states of 400 bytes are told, where 100 bytes a tenth of a second are allowed. */
+static int states_told(struct conflicts *d, int64_t from_ms, int64_t upto_ms)
+{
+    struct buf key = {0};
+    int db, told = 0;
+    for (int64_t now = from_ms; now < upto_ms; now += 10) {
+        while (conflicts_take_due(d, now, &db, &key)) {
+            conflicts_told(d, 400, now);
+            told++;
+        }
+    }
+    buf_deinit(&key);
+    return told;
+}
+
+static void test_states_have_a_pace(void **state)
+{
+    (void)state;
+    struct conflicts *d = conflicts_create(100, 7);
+    for (char name = 'a'; name <= 'z'; name++) {
+        conflicts_note(d, 0, slice_of(&name, 1), 0, 1000);
+    }
+    assert_int_equal(states_told(d, 1000, 1100), 0);
+    assert_int_equal(states_told(d, 1100, 1110), 1);
+    int in_four_seconds = 1 + states_told(d, 1110, 5100);
+    assert_in_range(in_four_seconds, 7, 15); /* 10, and a half by chance */
+    assert_int_equal(conflicts_count(d), (size_t)(26 - in_four_seconds));
+    conflicts_destroy(&d);
+}
+
+static void test_conflicts(void **state)
+{
+    (void)state;
+    struct conflicts *d = conflicts_create(0, 0);
+    struct buf key = {0};
+    int db;
+    conflicts_note(d, 3, SLICE("k"), 0, 1000);
+    conflicts_note(d, 3, SLICE("l"), 50, 1050);
+    assert_false(conflicts_take_due(d, 1099, &db, &key));
+    conflicts_note(d, 3, SLICE("k"), 0, 1090);
+    assert_true(conflicts_take_due(d, 1150, &db, &key));
+    assert_string_equal(buf_cstr(&key), "l");
+    assert_int_equal(db, 3);
+    /* It goes on and on: told after a second. */
+    for (int64_t now = 1150; now < 2000; now += 50) {
+        conflicts_note(d, 3, SLICE("k"), 70, now);
+        assert_false(conflicts_take_due(d, now, &db, &key));
+    }
+    conflicts_resolve(d, 3, SLICE("k"), 70); /* not later than the state that was not taken */
+    assert_true(conflicts_has(d, 3, SLICE("k")));
+    assert_true(conflicts_take_due(d, 2000, &db, &key));
+    assert_false(conflicts_has(d, 3, SLICE("k")));
+    conflicts_note(d, 0, SLICE(""), 70, 3000);
+    conflicts_resolve(d, 0, SLICE(""), 71);
+    assert_int_equal(conflicts_count(d), 0);
+    conflicts_note(d, 0, SLICE("left"), 0, 3000);
+    buf_deinit(&key);
+    conflicts_destroy(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_origins_are_bounded),
+        cmocka_unit_test(test_positions_as_bytes),
+        cmocka_unit_test(test_origin_as_text),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_the_last_write_outlives_the_bound),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_states_have_a_pace),
+    };
+    hash_set_secret(1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

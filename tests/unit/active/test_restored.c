@@ -1,0 +1,216 @@
+/* What files say of a node's past: damage of every kind is refused, whatever its lengths say. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "active/restored.h"
+
+#include "base/hash.h"
+#include "base/rand.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DBS 2
+
+static struct restored past;
+
+static void test_damaged_fields_are_refused(void **state)
+{
+    (void)state;
+    struct buf table = {0};
+    bool known;
+    restored_init(&past, 0, DBS);
+    origins_enter(&past.origins, &(struct origin_id){.epoch = 1});
+    origins_enter(&past.origins, &(struct origin_id){.epoch = 2});
+    dot_table_put(&past.origins, &table);
+    struct slice whole = buf_slice(&table);
+    for (size_t len = 0; len < whole.len; len++) {
+        assert_non_null(
+            restored_take(&past, SLICE("active-positions"), slice_of(whole.ptr, len), &known));
+        assert_true(known);
+    }
+    assert_null(restored_take(&past, SLICE("active-positions"), whole, &known));
+    char bytes[256];
+    memcpy(bytes, whole.ptr, whole.len);
+    bytes[4 + 16] = 2; /* the same origin twice */
+    assert_non_null(
+        restored_take(&past, SLICE("active-positions"), slice_of(bytes, whole.len), &known));
+    memcpy(bytes, whole.ptr, whole.len);
+    memset(bytes + 4 + 24, 0xff, 8); /* a position beyond all */
+    assert_non_null(
+        restored_take(&past, SLICE("active-positions"), slice_of(bytes, whole.len), &known));
+    memset(bytes, 0xff, 4);
+    assert_non_null(
+        restored_take(&past, SLICE("active-positions"), slice_of(bytes, whole.len), &known));
+    static const char *const bad[][2] = {
+        {"active-node", ""},
+        {"active-node", "0123456789abcdef0123456789abcde"},
+        {"active-node", "0123456789abcdef0123456789abcdeg"},
+        {"active-node", "0123456789abcdef0123456789abcdef0"},
+        {"active-clock", ""},
+        {"active-clock", "-1"},
+        {"active-clock", "18446744073709551616"},
+        {"active-conflicts", "x"},
+        {"active-conflicts", "123456789012345"},
+        {"active-conflicts", "\377\1\1\1aaaaaaaa\1\1\1\1k"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_non_null(restored_take(&past, slice_cstr(bad[i][0]), slice_cstr(bad[i][1]), &known));
+        assert_true(known);
+    }
+    assert_non_null(restored_take(&past, SLICE("active-conflicts"),
+                                  slice_of("\0\0\0\0aaaaaaaa\2\0\0\0k", 17), &known));
+    assert_non_null(restored_take(&past, SLICE("active-conflicts"),
+                                  slice_of("\2\0\0\0aaaaaaaa\1\0\0\0k", 17), &known));
+    assert_null(restored_take(&past, SLICE("active-conflicts"),
+                              slice_of("\1\0\0\0aaaaaaaa\1\0\0\0k", 17), &known));
+    assert_true(conflicts_has(past.conflicts, 1, SLICE("k")));
+    assert_null(restored_take(&past, SLICE("active-others"), SLICE("?"), &known));
+    assert_false(known);
+    buf_deinit(&table);
+    restored_deinit(&past);
+}
+
+static void test_damaged_dots_are_refused(void **state)
+{
+    (void)state;
+    struct buf table = {0};
+    bool known;
+    struct dot dot;
+    char bytes[DOT_BYTES + 1] = {0};
+    restored_init(&past, 0, DBS);
+    dot_put(dot_of(5, 1, 3), bytes);
+    struct slice whole = slice_of(bytes, DOT_BYTES);
+    assert_non_null(restored_take_dot(&past, whole, &dot)); /* no table */
+    origins_enter(&past.origins, &(struct origin_id){.epoch = 9});
+    origins_advance(&past.origins, 1, 3);
+    dot_table_put(&past.origins, &table);
+    assert_null(restored_take(&past, SLICE("active-positions"), buf_slice(&table), &known));
+    assert_non_null(restored_take_dot(&past, whole, &dot)); /* later than the clock */
+    assert_null(restored_take(&past, SLICE("active-clock"), SLICE("5"), &known));
+    assert_null(restored_take_dot(&past, whole, &dot));
+    assert_true(dot.stamp == 5 && dot_origin(dot) == 1 && dot_sequence(dot) == 3);
+    for (size_t len = 0; len <= sizeof(bytes); len++) {
+        assert_true((restored_take_dot(&past, slice_of(bytes, len), &dot) == NULL) ==
+                    (len == DOT_BYTES));
+    }
+    const struct dot bad[] = {dot_of(5, 1, 4), dot_of(5, 1, 0),     dot_of(5, 2, 1),
+                              dot_of(5, 0, 1), dot_of(5, 65535, 1), dot_of(0, 1, 1)};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        dot_put(bad[i], bytes);
+        assert_non_null(restored_take_dot(&past, whole, &dot));
+    }
+    buf_deinit(&table);
+    restored_deinit(&past);
+}
+
+#define ORIGIN "616161616161616161616161616161610000000000000001"
+#define OTHER "616161616161616161616161616161610000000000000002"
+
+static const char *take_record(const char *line, bool *alone)
+{
+    static struct slice words[32];
+    int count = 0;
+    while (*line) {
+        size_t len = strcspn(line, " ");
+        words[count++] = slice_of(line, len);
+        line += len + (line[len] == ' ');
+    }
+    return restored_take_record(&past, count, words, alone);
+}
+
+static void test_damaged_heads_are_refused(void **state)
+{
+    (void)state;
+    bool alone;
+    static const char *const bad[] = {
+        "KEYDB.DOT",
+        "KEYDB.DOT " ORIGIN " 1",
+        "KEYDB.DOT x 1 7",
+        "KEYDB.DOT " ORIGIN "0 1 7",
+        "KEYDB.DOT " ORIGIN " 0 7",
+        "KEYDB.DOT " ORIGIN " 2 7",
+        "KEYDB.DOT " ORIGIN " -1 7",
+        "KEYDB.DOT " ORIGIN " 281474976710656 7",
+        "KEYDB.DOT " ORIGIN " 1 0",
+        "KEYDB.DOT " ORIGIN " 1 7 KEY",
+        "KEYDB.DOT " ORIGIN " 1 7 KEY 0",
+        "KEYDB.DOT " ORIGIN " 1 7 KEY 2 k",
+        "KEYDB.DOT " ORIGIN " 1 7 KEY -1 k",
+        "KEYDB.DOT " ORIGIN " 1 7 KEY 4294967296 k",
+        "KEYDB.DOT " ORIGIN " 1 7 ALONE NOKEY",
+        "KEYDB.DOT " ORIGIN " 1 7 DOT 0 k " OTHER " 1 7",
+        "KEYDB.DOT " ORIGIN " 1 7 DOT 0 k " ORIGIN " 1",
+        "KEYDB.DOT " ORIGIN " 1 7 CONFLICT 0 k",
+        "KEYDB.DOT " ORIGIN " 1 7 CONFLICT 0 k x",
+        "KEYDB.DOT " ORIGIN " 1 7 RESOLVED 0",
+        "KEYDB.DOT " ORIGIN " 1 7 WHAT 0 k",
+        "KEYDB.AUX",
+        "KEYDB.AUX active-clock",
+        "KEYDB.AUX active-clock x",
+        "KEYDB.AUX active-dot x",
+        "KEYDB.AUX active-clock 1 1",
+    };
+    restored_init(&past, 0, DBS);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (!take_record(bad[i], &alone)) {
+            fail_msg("%s", bad[i]);
+        }
+    }
+    assert_null(take_record("KEYDB.DOT " ORIGIN " 1 7", &alone));
+    assert_false(alone);
+    assert_null(take_record("KEYDB.DOT " ORIGIN " 1 7 KEY 1 k CONFLICT 0 j 3 ALONE", &alone));
+    assert_true(alone);
+    assert_null(take_record("KEYDB.AUX unknown what", &alone));
+    assert_true(alone);
+    restored_deinit(&past);
+}
+
+/* Words put together from those that heads have, and from junk: taken or refused, and no more. */
+static void test_random_heads(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        ORIGIN, OTHER,   "0",  "1",   "2",        "7",        "-1",    "18446744073709551615",
+        "KEY",  "DOT",   "k",  "",    "CONFLICT", "RESOLVED", "ALONE", "281474976710656",
+        "x",    "1e3",   "+1", "0x1", "NOKEY",    "key",      "65536", "active-dot",
+        "\377", "alone", "00"};
+    int taken = 0;
+    rand_set_seed(1);
+    for (int i = 0; i < 200000; i++) {
+        struct slice argv[12] = {SLICE("KEYDB.DOT"), SLICE(ORIGIN), SLICE("1"), SLICE("7")};
+        int argc = 1 + (int)rand_below(12);
+        for (int w = rand_below(4) ? 4 : 1; w < argc; w++) {
+            argv[w] = slice_cstr(words[rand_below(sizeof(words) / sizeof(words[0]))]);
+        }
+        bool alone;
+        if (i % 1000 == 0) {
+            restored_deinit(&past);
+            restored_init(&past, 0, DBS);
+        }
+        taken += !restored_take_record(&past, argc, argv, &alone);
+    }
+    assert_true(taken > 1000);
+    restored_deinit(&past);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    hash_set_secret(1);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_damaged_fields_are_refused),
+        cmocka_unit_test(test_damaged_dots_are_refused),
+        cmocka_unit_test(test_damaged_heads_are_refused),
+        cmocka_unit_test(test_random_heads),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}
