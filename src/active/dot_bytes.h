@@ -5,8 +5,8 @@
  *   dot    8 stamp, 6 sequence, 2 index
  *
  * Numbers are little endian. What is read is not believed. State: none. */
-#ifndef DOT_BYTES_H
-#define DOT_BYTES_H
+#ifndef ACTIVE_DOT_BYTES_H
+#define ACTIVE_DOT_BYTES_H
 
 #include "active/origins.h"
 

@@ -7,8 +7,8 @@
  *   C  24 each: 2 handle, 6 position, 8 clock, 8 seen
  *
  * Decoding believes no length before it is checked, and shows borrowed bytes. Pure functions. */
-#ifndef FRAME_H
-#define FRAME_H
+#ifndef ACTIVE_FRAME_H
+#define ACTIVE_FRAME_H
 
 #include "base/buf.h"
 #include "active/origins.h"

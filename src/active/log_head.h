@@ -15,8 +15,8 @@
  * a record of its own, before the next one and at the end of the hold at the latest.
  *
  * State: keyspace (exclusive mode). */
-#ifndef ORIGIN_LOG_HEAD_H
-#define ORIGIN_LOG_HEAD_H
+#ifndef ACTIVE_LOG_HEAD_H
+#define ACTIVE_LOG_HEAD_H
 
 #include "base/buf.h"
 #include "keyspace/lock.h"

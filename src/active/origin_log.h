@@ -5,8 +5,8 @@
  * an origin's last write stays for ten seconds, however large it is: what would be pushed out at
  * once by others of its kind nobody would ever get.
  * State: keyspace (exclusive mode); units are shared, and immutable. */
-#ifndef ORIGIN_LOG_H
-#define ORIGIN_LOG_H
+#ifndef ACTIVE_ORIGIN_LOG_H
+#define ACTIVE_ORIGIN_LOG_H
 
 #include "active/unit.h"
 

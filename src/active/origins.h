@@ -7,8 +7,8 @@
  * one that counts for stability.
  *
  * State: keyspace (exclusive mode changes). */
-#ifndef ORIGINS_H
-#define ORIGINS_H
+#ifndef ACTIVE_ORIGINS_H
+#define ACTIVE_ORIGINS_H
 
 #include "base/buf.h"
 #include "base/compiler.h"
