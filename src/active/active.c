@@ -11,6 +11,7 @@
 #include "keyspace/reclaim.h"
 #include "keyspace/schedule.h"
 #include "active/epoch_file.h"
+#include "active/full_sync_source.h"
 #include "active/peer_feed.h"
 #include "active/node_files.h"
 #include "repl/backlog.h"
@@ -103,6 +104,7 @@ static void tick(int64_t wall_ms UNUSED)
         keyspace_unlock_exclusive();
         reclaim_run();
     }
+    full_sync_sources_look(); /* whoever waits for it is woken */
     peer_feeds_tick(now_ms, sync_settings.timeout_s * 1000);
 }
 

@@ -64,7 +64,6 @@ void full_sync_destroy(struct full_sync **contact)
     if (!c) {
         return;
     }
-    assert(!full_sync_is_merging(c));
     close(c->fd);
     mem_free(c->ids);
     mem_free(c->positions);
@@ -149,6 +148,8 @@ static bool check_key(struct full_sync *c, const struct full_sync_record *r)
 static bool check_record(struct full_sync *c, const struct full_sync_record *r)
 {
     switch (r->kind) {
+    case 'N':
+        return !c->has_head;
     case 'H':
         return check_head(c, r);
     case 'L':
@@ -239,6 +240,18 @@ static bool enter_origins(struct full_sync *c, struct origins *o)
     memset(c->cover->sequence, 0, c->cover->count * sizeof(c->cover->sequence[0]));
     for (uint32_t i = 1; i < c->handles; i++) {
         c->cover->sequence[c->index[i]] = c->positions[i];
+    }
+    return true;
+}
+
+bool full_sync_is_known(const struct full_sync *c, struct node *n)
+{
+    const struct origins *o = node_origins(n);
+    for (uint32_t i = 1; i < c->handles; i++) {
+        uint16_t index = origins_find(o, &c->ids[i]);
+        if (c->positions[i] > (index ? origins_at(o, index)->position : 0)) {
+            return false;
+        }
     }
     return true;
 }

@@ -43,7 +43,8 @@ struct full_sync;
 
 /* Nothing has come. `fd_take`: an empty file, open for reading and writing, best without a name. */
 struct full_sync *full_sync_create(int fd_take);
-/* Nulls the caller's pointer. Not while it is merging: that goes to its end. */
+/* Nulls the caller's pointer. What is merging goes to its end first, unless that is the process's.
+ */
 void full_sync_destroy(struct full_sync **c);
 enum full_sync_phase full_sync_phase(const struct full_sync *c);
 static inline bool full_sync_is_merging(const struct full_sync *c)
@@ -60,6 +61,8 @@ uint64_t full_sync_keys_refused(const struct full_sync *c);
  * has become WHOLE. COMING only. Returns the phase; BROKEN with *error. No lock. */
 enum full_sync_phase full_sync_feed(struct full_sync *c, struct slice data, size_t *consumed,
                                     const char **error);
+/* Whether all that a WHOLE one covers is here already: there is nothing to merge. */
+bool full_sync_is_known(const struct full_sync *c, struct node *n) REQUIRES(keyspace_lock);
 /* Of a WHOLE one: from now on it is merged. False, with *error and nothing changed, when it cannot
  * be (node_snapshot_begin; a database that we do not have; too many origins). While the node is
  * merging another one: later. */

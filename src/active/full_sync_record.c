@@ -26,6 +26,8 @@ static size_t body_bytes(const struct full_sync_record *r)
         return r->source.len;
     case 'K':
         return FULL_SYNC_KEY_HEAD_BYTES + r->key.len + r->payload.len;
+    case 'N':
+        return 0;
     default:
         return 8;
     }
@@ -46,6 +48,8 @@ void full_sync_record_put(struct buf *out, const struct full_sync_record *r)
         break;
     case 'K':
         put_key(out, r);
+        break;
+    case 'N':
         break;
     default:
         le_put(out, r->keys, 8);
@@ -86,6 +90,8 @@ static bool read_key(struct slice body, struct full_sync_record *r)
 static bool read_body(struct slice body, struct full_sync_record *r)
 {
     switch (r->kind) {
+    case 'N':
+        return body.len == 0;
     case 'H':
         return read_head(body, r);
     case 'L':

@@ -1,7 +1,8 @@
 /* A whole data set on a link of active replicas (DESIGN.md, "Merge"): records, of one
  * moment of the sender. Numbers are little endian.
  *
- *   8  length of what follows     1  kind, in this order: H, L ..., K ..., E
+ *   8  length of what follows     1  kind, in this order: N ..., H, L ..., K ..., E
+ *   N  (before H, any number of them) nothing: the sender is alive
  *   H  1 version (1), 8 clock, n positions: 4 number, then each: 16 node id, 8 epoch, 8 sequence
  *   L  n source of a library of functions
  *   K  2 database, 8 stamp, 2 handle, 6 sequence, 8 deadline (0: none), 4 length of its name, the
@@ -26,7 +27,7 @@
 #define FULL_SYNC_KEY_HEAD_BYTES 30
 
 struct full_sync_record {
-    char kind;              /* 'H', 'L', 'K' or 'E' */
+    char kind;              /* 'N', 'H', 'L', 'K' or 'E' */
     uint64_t clock;         /* H */
     struct slice positions; /* H; version_vector_decode */
     struct slice source;    /* L */

@@ -21,6 +21,8 @@ struct origin_log {
     struct ring *rings; /* by origin's index */
     uint32_t count;
     size_t bytes, bytes_max;
+    size_t held_max; /* instead, while somebody holds */
+    _Atomic uint32_t holders;
     uint64_t newest; /* stamp */
 };
 
@@ -111,6 +113,15 @@ static struct ring *oldest(const struct origin_log *log)
     return found;
 }
 
+static void trim(struct origin_log *log)
+{
+    struct ring *from;
+    size_t max = log->holders && log->held_max > log->bytes_max ? log->held_max : log->bytes_max;
+    while (log->bytes > max && (from = oldest(log)) != NULL) {
+        drop_first(log, from);
+    }
+}
+
 void origin_log_append(struct origin_log *log, struct unit *unit)
 {
     struct ring *r = ring_of(log, dot_origin(unit->dot));
@@ -123,10 +134,19 @@ void origin_log_append(struct origin_log *log, struct unit *unit)
     *place(r, sequence) = unit_acquire(unit);
     log->bytes += unit_bytes(unit);
     log->newest = unit->dot.stamp > log->newest ? unit->dot.stamp : log->newest;
-    struct ring *from;
-    while (log->bytes > log->bytes_max && (from = oldest(log)) != NULL) {
-        drop_first(log, from);
-    }
+    trim(log);
+}
+
+void origin_log_hold(struct origin_log *log, size_t bytes_max)
+{
+    log->holders++;
+    log->held_max = bytes_max;
+}
+
+void origin_log_let_go(struct origin_log *log)
+{
+    assert(log->holders > 0);
+    log->holders--;
 }
 
 void origin_log_skip(struct origin_log *log, uint16_t origin, uint64_t position)

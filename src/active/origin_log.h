@@ -19,6 +19,11 @@ struct origin_log;
 
 /* Empty logs, which keep at most so many bytes of units. */
 struct origin_log *origin_log_create(size_t bytes_max);
+/* While somebody is sent a whole data set, what comes behind it is kept for him, up to so many
+ * bytes in all: one more that holds. */
+void origin_log_hold(struct origin_log *log, size_t bytes_max);
+/* One less; what is beyond the bound then goes with the next write. Any thread. */
+void origin_log_let_go(struct origin_log *log);
 /* Frees them and nulls the caller's pointer. */
 void origin_log_destroy(struct origin_log **log);
 /* The origin's next write; the log takes a reference of its own. */

@@ -7,8 +7,11 @@
 #include "base/num.h"
 #include "base/stats.h"
 #include "net/feed.h"
+#include "net/settings.h"
 #include "net/socket.h"
 #include "active/active.h"
+#include "active/full_sync_record.h"
+#include "active/full_sync_source.h"
 #include "active/sender.h"
 #include "repl/replica.h"
 #include "repl/sync.h"
@@ -35,7 +38,10 @@ struct pull {
     struct sender send;
     struct buf out; /* frames; those before `sent` are */
     size_t sent;
-    int64_t clocks_ms; /* when clocks were told last */
+    int64_t clocks_ms;               /* when clocks were told last */
+    struct full_sync_source *source; /* the data set that comes before all frames; NULL: none */
+    uint64_t source_sent;
+    bool holds; /* the logs keep for it what comes behind that */
     /* Anybody's: */
     _Atomic uint64_t pending;
     _Atomic int64_t heard_ms;
@@ -57,6 +63,41 @@ static void note_pending(struct pull *p)
     atomic_store_explicit(&p->pending, p->out.len - p->sent, memory_order_relaxed);
 }
 
+/* The logs need not keep anything for it any more. */
+static void let_go(struct pull *p)
+{
+    if (p->holds) {
+        origin_log_let_go(node_log(active_node()));
+        p->holds = false;
+    }
+}
+
+/* More of the data set; a sign of life while it is being written. False: it is none. */
+static bool fill_from_source(struct pull *p)
+{
+    enum full_sync_source_state state = full_sync_source_state(p->source);
+    int64_t now_ms = replica_clock_ms();
+    if (state == FULL_SYNC_SOURCE_WRITING && now_ms - p->clocks_ms >= CLOCKS_MS) {
+        p->clocks_ms = now_ms;
+        full_sync_record_put(&p->out, &(struct full_sync_record){.kind = 'N'});
+    }
+    if (state != FULL_SYNC_SOURCE_READY) {
+        return state == FULL_SYNC_SOURCE_WRITING;
+    }
+    ssize_t got = full_sync_source_read(p->source, buf_reserve(&p->out, FILL_BYTES), FILL_BYTES,
+                                        p->source_sent);
+    if (got <= 0) {
+        return false;
+    }
+    p->out.len += (size_t)got;
+    p->source_sent += (size_t)got;
+    if (p->source_sent == full_sync_source_bytes(p->source)) {
+        full_sync_source_release(&p->source);
+        log_notice("Active peer %s:%lld has been sent the data set", p->ip, (long long)p->port);
+    }
+    return true;
+}
+
 /* More frames, if there is anything to tell; false: what the peer wants next is not kept. */
 static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
 {
@@ -67,11 +108,17 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
     }
     buf_clear(&p->out);
     p->sent = 0;
+    if (p->source) {
+        return fill_from_source(p);
+    }
     if (!keyspace_try_shared()) {
         return true; /* a script takes long: asked again by the tick */
     }
     const struct origins *origins = node_origins(active_node());
     kept = sender_some(&p->send, origins, node_log(active_node()), FILL_BYTES, &p->out);
+    if (kept && p->out.len == 0) {
+        let_go(p);
+    }
     /* Who is asked has been told everything then. */
     bool asks = p->out.len < FILL_BYTES && atomic_exchange(&p->asked, false);
     if (kept && (asks || now_ms - p->clocks_ms >= CLOCKS_MS)) {
@@ -133,6 +180,8 @@ static void gone(struct feed *f)
     lock_release(&list.lock);
     atomic_fetch_sub(&list.count, 1);
     log_notice("The connection with active peer %s:%lld is lost", p->ip, (long long)p->port);
+    let_go(p);
+    full_sync_source_release(&p->source);
     sender_deinit(&p->send);
     buf_deinit(&p->out);
     mem_free(p);
@@ -161,7 +210,9 @@ static void note_has(struct pull *p) REQUIRES(keyspace_lock)
     }
 }
 
-static void begin_feed(struct client *client, struct sender *send_take) REQUIRES(keyspace_lock)
+/* `source_take`: a data set comes first, NULL: none. */
+static void begin_feed(struct client *client, struct sender *send_take,
+                       struct full_sync_source *source_take) REQUIRES(keyspace_lock)
 {
     char node[ACTIVE_NODE_CHARS];
     struct pull *p = mem_calloc(1, sizeof(*p));
@@ -172,13 +223,16 @@ static void begin_feed(struct client *client, struct sender *send_take) REQUIRES
     p->send = *send_take;
     note_has(p);
     active_node_text(node);
-    buf_printf(&p->out, "+PULL %.*s\r\n", ACTIVE_NODE_CHARS, node);
+    p->source = source_take;
+    p->holds = source_take != NULL;
+    buf_printf(&p->out, "+%s %.*s\r\n", source_take ? "MERGE" : "PULL", ACTIVE_NODE_CHARS, node);
     atomic_store(&p->heard_ms, replica_clock_ms());
     feed_attach(client, &p->feed, &ops);
     enter_list(p);
     socket_set_delay(client->fd, sync_settings.disable_nodelay);
     feed_start(&p->feed);
-    log_notice("Active peer %s:%lld takes our writes", p->ip, (long long)p->port);
+    log_notice("Active peer %s:%lld takes our writes%s", p->ip, (long long)p->port,
+               source_take ? ", all that is here first" : "");
 }
 
 /* ---- KEYDB.PULL ---- */
@@ -204,12 +258,42 @@ static bool take_head(struct call *c) REQUIRES(keyspace_lock)
     return false;
 }
 
-/* What the peer lacks is not all kept. */
-static void refuse_merge(struct call *c, struct client *client)
+/* ---- who lacks what is not kept ---- */
+
+/* Who begins with that data set, can he have what comes behind it? */
+static bool will_do(const struct version_vector *moment, void *context)
 {
-    reply_error(c->reply, "NOMERGE what you lack is not kept any more, and a whole data set cannot "
-                          "be merged in this version");
-    client->flags |= CLIENT_CLOSE_AFTER_REPLY;
+    keyspace_assert_exclusive();
+    return sender_possible_after(context, node_origins(active_node()), node_log(active_node()),
+                                 moment);
+}
+
+/* How much of the logs is kept for who is sent a data set: what a replica may have unread. */
+static size_t held_bytes(void)
+{
+    int64_t hard = net_settings.output_limit[CLIENT_CLASS_REPLICA].hard_bytes;
+    return hard > 0 ? (size_t)hard : SIZE_MAX;
+}
+
+/* Everything first. */
+static void begin_with_source(struct call *c, struct client *client, struct sender *send_take)
+    REQUIRES(keyspace_lock)
+{
+    struct node *node = active_node();
+    const char *error = NULL;
+    struct full_sync_source *source = full_sync_source_join(node, will_do, send_take, &error);
+    if (!source) {
+        char text[256];
+        snprintf(text, sizeof(text), "NOMERGE what you lack is not kept any more, and just now: %s",
+                 error);
+        reply_error(c->reply, text);
+        client->flags |= CLIENT_CLOSE_AFTER_REPLY;
+        sender_deinit(send_take);
+        return;
+    }
+    sender_skip(send_take, node_origins(node), full_sync_source_positions(source));
+    origin_log_hold(node_log(node), held_bytes());
+    begin_feed(client, send_take, source);
 }
 
 WRITE_COMMAND(pull_command)
@@ -230,15 +314,13 @@ WRITE_COMMAND(pull_command)
     const struct origins *origins = node_origins(active_node());
     sender_init(&send, origins);
     bool heard = sender_hear(&send, origins, c->argc - HEAD_WORDS, c->argv + HEAD_WORDS);
-    if (heard && sender_possible(&send, origins, node_log(active_node()))) {
-        begin_feed(client, &send);
-        return;
-    }
-    sender_deinit(&send);
-    if (heard) {
-        refuse_merge(c, client);
-    } else {
+    if (!heard) {
+        sender_deinit(&send);
         reply_syntax_error(c->reply);
+    } else if (sender_possible(&send, origins, node_log(active_node()))) {
+        begin_feed(client, &send, NULL);
+    } else {
+        begin_with_source(c, client, &send);
     }
 }
 

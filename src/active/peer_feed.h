@@ -5,9 +5,11 @@
  *
  *   KEYDB.PULL 1 <node id, 32 hex digits> <clock> [<origin> <position> <requested 0|1>]...
  *
- * answered by "+PULL <node id>" and frames; or by "-NOMERGE ...", and the end of the connection,
- * when something that is requested is not kept any more. REPLCONF PULL-ACK comes on the same
- * connection. State: thread-owned (the client's thread); the list is behind a leaf lock. */
+ * answered by "+PULL <node id>" and frames; by "+MERGE <node id>", a whole data set
+ * (full_sync_record.h) and then frames, when something that is requested is not kept any more; or
+ * by "-NOMERGE ..." and the end of the connection, when that cannot be just now. REPLCONF PULL-ACK
+ * comes on the same connection. State: thread-owned (the client's thread); the list is behind a
+ * leaf lock. */
 #ifndef ACTIVE_PEER_FEED_H
 #define ACTIVE_PEER_FEED_H
 

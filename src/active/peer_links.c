@@ -1,5 +1,5 @@
 /* See peer_links.h. */
-#include "active/peer_links.h"
+#include "active/peer_links_priv.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -32,36 +32,9 @@
 #define HOLD_MAX_NS (50 * 1000)
 /* Bytes that are done are let go of when they are so many. */
 #define CONSUME_BYTES ((size_t)256 * 1024)
-/* Between two words about how far we are, and the longest wait for the next look. */
-#define ACK_MS 1000
-#define LOOK_MS 250
 /* Between two attempts to connect: doubled each time from the one to the other. */
 #define RETRY_MIN_MS 100
 #define RETRY_MAX_MS 3000
-#define HOST_MAX 256
-
-enum link_state { LINK_CONNECT, LINK_HANDSHAKE, LINK_CONNECTED, LINK_ENDED };
-
-struct peer_link {
-    struct follow_link f; /* first: `interrupted` gets it */
-    pthread_t thread;
-    char host[HOST_MAX];
-    int port;
-    int number; /* among all; its thread's name */
-    _Atomic bool stop, cut, link_stop;
-    _Atomic bool told_due; /* the peer is to be told what is requested */
-    _Atomic enum link_state state;
-    _Atomic int64_t heard_ms, down_ms; /* 0: never */
-    _Atomic uint64_t units;            /* that have come by it */
-    struct buf in;                     /* received; [0, done) is taken */
-    size_t done;
-    int64_t acked_ms;      /* when it was told last */
-    struct upstream facts; /* written with the GIL in shared mode, read by the world */
-    int64_t begun_ms;      /* the same */
-    struct receiver take;  /* keyspace */
-    struct source_told told;
-};
-
 static struct {
     struct peer_link *links[PEER_LINKS_MAX]; /* world */
     bool started;
@@ -73,9 +46,10 @@ static struct {
     } configured[PEER_LINKS_MAX]; /* boot */
     int configured_count;
     bool rewritten; /* the file of the configuration says it no more */
+    _Atomic bool ending;
 } all;
 
-static bool is_interrupted(const struct follow_link *f)
+bool peer_link_is_interrupted(const struct follow_link *f)
 {
     const struct peer_link *l = (const struct peer_link *)f;
     return l->stop || l->cut;
@@ -88,8 +62,7 @@ static void wake(struct peer_link *l)
     (void)ignored;
 }
 
-/* Waits for bytes of the peer (unless `fd` is -1) or to be woken. */
-static void wait_ms(struct peer_link *l, int fd, int ms)
+void peer_link_wait(struct peer_link *l, int fd, int ms)
 {
     uint64_t count;
     short events = fd >= 0 && link_unsent(l->f.link) ? POLLIN | POLLOUT : POLLIN;
@@ -102,15 +75,12 @@ static void wait_ms(struct peer_link *l, int fd, int ms)
 
 /* ---- holds ---- */
 
-/* False, and nothing is held: the link is no more requested, or the server is about to end (what is
- * here stays as it was when that was decided). */
-static bool begin_hold(struct peer_link *l)
-    TRY_ACQUIRE(true, keyspace_lock) NO_THREAD_SAFETY_ANALYSIS;
-static bool begin_hold(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
+bool peer_link_begin_hold(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
 {
     unsigned flags;
     gil_wake();
-    if (is_interrupted(&l->f) || shutdown_requested(&flags) || shutdown_wait_left_ms() >= 0) {
+    if (peer_link_is_interrupted(&l->f) || shutdown_requested(&flags) ||
+        shutdown_wait_left_ms() >= 0) {
         gil_sleep();
         return false;
     }
@@ -118,8 +88,7 @@ static bool begin_hold(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
     return true;
 }
 
-static void end_hold(void) RELEASE(keyspace_lock) NO_THREAD_SAFETY_ANALYSIS;
-static void end_hold(void) NO_THREAD_SAFETY_ANALYSIS
+void peer_link_end_hold(void) NO_THREAD_SAFETY_ANALYSIS
 {
     keyspace_unlock_exclusive();
     gil_sleep();
@@ -172,7 +141,7 @@ static void put_request(struct peer_link *l, int count, const struct slice *word
 static bool write_pull(struct peer_link *l, struct buf *out)
 {
     char node[ACTIVE_NODE_CHARS], clock[NUM_I64_MAX_CHARS];
-    if (!begin_hold(l)) {
+    if (!peer_link_begin_hold(l)) {
         return false;
     }
     receiver_init(&l->take, node_self(active_node()));
@@ -184,27 +153,30 @@ static bool write_pull(struct peer_link *l, struct buf *out)
     struct slice words[] = {SLICE("KEYDB.PULL"), SLICE("1"), slice_of(node, sizeof(node)),
                             slice_of(clock, num_format_u64(clock, now))};
     put_request(l, 4, words, out);
-    end_hold();
+    peer_link_end_hold();
     return true;
 }
 
-/* "+PULL <node id>". */
+/* "+PULL <node id>", or MERGE: everything comes first. */
 static bool take_answer(struct peer_link *l, const char *line)
 {
     struct origin_id id;
     char text[ORIGIN_CHARS];
     memset(text, '0', sizeof(text));
-    if (strncmp(line, "+PULL ", 6) != 0 || strlen(line + 6) != ACTIVE_NODE_CHARS) {
+    l->gets_all = line[0] != '\0' && line[1] == 'M';
+    const char *word = l->gets_all ? "+MERGE " : "+PULL ";
+    if (strncmp(line, word, strlen(word)) != 0 ||
+        strlen(line + strlen(word)) != ACTIVE_NODE_CHARS) {
         log_warning("Active peer %s:%d answers to KEYDB.PULL: %.200s", l->host, l->port, line);
         return false;
     }
-    memcpy(text, line + 6, ACTIVE_NODE_CHARS);
-    if (!origin_parse(slice_of(text, sizeof(text)), &id) || !begin_hold(l)) {
+    memcpy(text, line + strlen(word), ACTIVE_NODE_CHARS);
+    if (!origin_parse(slice_of(text, sizeof(text)), &id) || !peer_link_begin_hold(l)) {
         return false;
     }
     memcpy(all.want[l->number].node, id.node, ORIGIN_NODE_BYTES);
     choose_sources();
-    end_hold();
+    peer_link_end_hold();
     return true;
 }
 
@@ -233,6 +205,7 @@ static int take_some(struct peer_link *l)
     const char *error = NULL;
     bool clocks = false;
     int result = 1;
+    l->waits = false;
     for (int i = 0; i < HOLD_FRAMES && result == 1; i++) {
         struct frame f;
         size_t consumed;
@@ -242,6 +215,7 @@ static int take_some(struct peer_link *l)
                                          ? receiver_frame(&l->take, origins, &f, &sink, &error)
                                          : (got == FRAME_MORE ? RECEIVED_LATER : RECEIVED_NEVER);
         if (taken == RECEIVED_LATER) {
+            l->waits = got == FRAME_WHOLE;
             result = 0;
         } else if (taken == RECEIVED_GAP || taken == RECEIVED_NEVER) {
             result = -1;
@@ -269,11 +243,11 @@ static bool take_all(struct peer_link *l)
 {
     int result = 1;
     while (result == 1) {
-        if (!begin_hold(l)) {
-            return !is_interrupted(&l->f);
+        if (!peer_link_begin_hold(l)) {
+            return !peer_link_is_interrupted(&l->f);
         }
         result = take_some(l);
-        end_hold();
+        peer_link_end_hold();
     }
     if (l->done == l->in.len || l->done >= CONSUME_BYTES) {
         buf_consume(&l->in, l->done);
@@ -288,25 +262,24 @@ static bool acknowledge(struct peer_link *l)
     static const struct slice words[] = {{"REPLCONF", 8}, {"PULL-ACK", 8}};
     struct buf request = {0};
     l->acked_ms = replica_clock_ms();
-    if (!begin_hold(l)) {
-        return !is_interrupted(&l->f);
+    if (!peer_link_begin_hold(l)) {
+        return !peer_link_is_interrupted(&l->f);
     }
     choose_sources();
     put_request(l, 2, words, &request);
-    end_hold();
+    peer_link_end_hold();
     bool fine = follow_send_bytes(&l->f, buf_slice(&request));
     buf_deinit(&request);
     return fine;
 }
 
-/* What has come since is in l->in; false: the link is broken. */
-static bool receive(struct peer_link *l)
+bool peer_link_receive(struct peer_link *l)
 {
     struct follow_link *f = &l->f;
     if (f->begin == f->end) {
         ssize_t got = link_receive(f->link, f->bytes, sizeof(f->bytes));
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-            wait_ms(l, f->link->fd, LOOK_MS);
+            peer_link_wait(l, f->link->fd, LOOK_MS);
             return true;
         }
         if (got <= 0) {
@@ -321,20 +294,36 @@ static bool receive(struct peer_link *l)
     return true;
 }
 
+bool peer_link_keep(struct peer_link *l)
+{
+    int64_t now_ms = replica_clock_ms();
+    if (now_ms - l->heard_ms > sync_settings.timeout_s * 1000) {
+        log_warning("Active peer %s:%d says nothing any more", l->host, l->port);
+        return false;
+    }
+    return !(l->told_due || now_ms - l->acked_ms >= ACK_MS) || acknowledge(l);
+}
+
+/* More bytes, unless those that are here wait; then a while has passed. */
+static bool look_again(struct peer_link *l, bool *more)
+{
+    size_t had = l->in.len;
+    if (l->waits) {
+        peer_link_wait(l, -1, LOOK_MS);
+        l->heard_ms = replica_clock_ms(); /* it is we who do not listen */
+        *more = true;
+        return true;
+    }
+    bool fine = peer_link_receive(l);
+    *more = l->in.len > had;
+    return fine;
+}
+
 static void serve_frames(struct peer_link *l)
 {
-    l->heard_ms = l->acked_ms = replica_clock_ms();
-    while (!is_interrupted(&l->f)) {
-        size_t had = l->in.len;
-        if (!receive(l) || (l->in.len > had && !take_all(l))) {
-            return;
-        }
-        int64_t now_ms = replica_clock_ms();
-        if (now_ms - l->heard_ms > sync_settings.timeout_s * 1000) {
-            log_warning("Active peer %s:%d says nothing any more", l->host, l->port);
-            return;
-        }
-        if ((l->told_due || now_ms - l->acked_ms >= ACK_MS) && !acknowledge(l)) {
+    bool more = true; /* behind a data set some may be here */
+    while (!peer_link_is_interrupted(&l->f)) {
+        if ((more && !take_all(l)) || !peer_link_keep(l) || !look_again(l, &more)) {
             return;
         }
     }
@@ -355,6 +344,7 @@ static void leave(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
     gil_sleep();
     buf_deinit(&l->in);
     l->done = 0;
+    l->waits = false;
 }
 
 static void note_facts(struct peer_link *l)
@@ -365,6 +355,20 @@ static void note_facts(struct peer_link *l)
     (void)socket_local(l->facts.fd, l->facts.local);
     l->begun_ms = replica_clock_ms();
     gil_sleep();
+}
+
+static void serve(struct peer_link *l)
+{
+    l->heard_ms = l->acked_ms = replica_clock_ms();
+    if (l->gets_all) {
+        l->state = LINK_SYNC;
+        if (!peer_link_sync(l)) {
+            return;
+        }
+    }
+    l->state = LINK_CONNECTED;
+    log_notice("Takes the writes of active peer %s:%d", l->host, l->port);
+    serve_frames(l);
 }
 
 /* One connection, from its beginning to its end; true when it brought something. */
@@ -386,9 +390,7 @@ static bool run_link(struct peer_link *l)
     l->state = LINK_HANDSHAKE;
     bool pulled = pull(l);
     if (pulled) {
-        l->state = LINK_CONNECTED;
-        log_notice("Takes the writes of active peer %s:%d", l->host, l->port);
-        serve_frames(l);
+        serve(l);
         l->down_ms = replica_clock_ms();
         log_notice("The link to active peer %s:%d has ended: %s", l->host, l->port,
                    l->f.why[0] ? l->f.why : "by itself");
@@ -411,8 +413,8 @@ static void *run(void *argument)
         bool pulled = run_link(l);
         retry_ms = pulled ? RETRY_MIN_MS : 2 * retry_ms;
         retry_ms = retry_ms < RETRY_MAX_MS ? retry_ms : RETRY_MAX_MS;
-        if (!is_interrupted(&l->f)) {
-            wait_ms(l, -1, retry_ms);
+        if (!peer_link_is_interrupted(&l->f)) {
+            peer_link_wait(l, -1, retry_ms);
         }
     }
     thread_leave();
@@ -463,7 +465,7 @@ static const char *start(struct slice host, int port)
     l->port = port;
     l->number = number;
     snprintf(l->host, sizeof(l->host), "%.*s", (int)host.len, host.ptr);
-    l->f.interrupted = is_interrupted;
+    l->f.interrupted = peer_link_is_interrupted;
     l->f.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     all.links[number] = l;
     int error = l->f.wake_fd < 0 ? errno : thread_start(&l->thread, run, l);
@@ -480,6 +482,11 @@ static void stop(struct peer_link *l)
 {
     l->stop = l->link_stop = true;
     wake(l);
+}
+
+bool peer_links_are_ending(void)
+{
+    return all.ending;
 }
 
 static bool is_there(const struct peer_link *l)
@@ -619,6 +626,7 @@ void peer_links_stop(void) NO_THREAD_SAFETY_ANALYSIS
     if (!all.started) {
         return;
     }
+    all.ending = true;
     peer_links_remove_all();
     for (int i = 0; i < PEER_LINKS_MAX; i++) {
         if (all.links[i]) {
@@ -660,10 +668,11 @@ static void write_link(const struct peer_link *l, int number, struct buf *out)
     }
     buf_printf(out,
                "%s_host:%s\r\n%s_port:%d\r\n%s_link_status:%s\r\n"
-               "%s_last_io_seconds_ago:%" PRId64 "\r\n%s_sync_in_progress:0\r\n"
+               "%s_last_io_seconds_ago:%" PRId64 "\r\n%s_sync_in_progress:%d\r\n"
                "slave_repl_offset:%" PRIu64 "\r\n",
                prefix, l->host, prefix, l->port, prefix, up ? "up" : "down", prefix,
-               up ? (now_ms - heard_ms) / 1000 : -1, prefix, (uint64_t)l->units);
+               up ? (now_ms - heard_ms) / 1000 : -1, prefix, l->state == LINK_SYNC,
+               (uint64_t)l->units);
     if (!up) {
         buf_printf(out, "%s_link_down_since_seconds:%" PRId64 "\r\n", prefix,
                    down_ms ? (now_ms - down_ms) / 1000 : -1);
@@ -680,6 +689,11 @@ void peer_links_write_info(struct buf *out)
     if (count == 0) {
         return;
     }
+    struct peer_sync_facts f = peer_sync_facts();
+    buf_printf(out,
+               "active_sync_receiving:%d\r\nactive_sync_merging:%d\r\n"
+               "active_sync_keys:%" PRIu64 "\r\nactive_sync_keys_merged:%" PRIu64 "\r\n",
+               f.comes, f.merges, f.keys, f.merged);
     buf_printf(out, "master_global_link_status:%s\r\nconnected_masters:%d\r\n",
                up == count ? "up" : "down", up);
     for (int i = 0, number = 0; i < PEER_LINKS_MAX; i++) {
@@ -693,7 +707,7 @@ void peer_links_write_info(struct buf *out)
 
 void peer_links_reply_roles(struct reply *r)
 {
-    static const char *const words[] = {"connect", "handshake", "connected", "connect"};
+    static const char *const words[] = {"connect", "handshake", "sync", "connected", "connect"};
     for (int i = 0; i < PEER_LINKS_MAX; i++) {
         const struct peer_link *l = all.links[i];
         if (is_there(l)) {

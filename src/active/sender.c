@@ -89,14 +89,32 @@ bool sender_hear(struct sender *s, const struct origins *o, int argc, const stru
     return true;
 }
 
+void sender_skip(struct sender *s, const struct origins *o, const struct version_vector *positions)
+{
+    follow_table(s, o);
+    for (uint32_t i = 1; i < positions->count; i++) {
+        if (positions->sequence[i] > s->rows[i].sent) {
+            s->rows[i].sent = positions->sequence[i];
+        }
+    }
+}
+
 /* ---- writes ---- */
 
 bool sender_possible(struct sender *s, const struct origins *o, const struct origin_log *log)
 {
+    return sender_possible_after(s, o, log, &(struct version_vector){.count = 0});
+}
+
+bool sender_possible_after(struct sender *s, const struct origins *o, const struct origin_log *log,
+                           const struct version_vector *positions)
+{
     follow_table(s, o);
     for (uint32_t i = 1; i < s->count; i++) {
+        uint64_t sent = version_vector_at(positions, i);
+        sent = sent > s->rows[i].sent ? sent : s->rows[i].sent;
         if (s->rows[i].requested &&
-            !origin_log_keeps_after(log, (uint16_t)i, s->rows[i].sent, o->rows[i].position)) {
+            !origin_log_keeps_after(log, (uint16_t)i, sent, o->rows[i].position)) {
             return false;
         }
     }

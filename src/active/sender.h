@@ -39,9 +39,14 @@ void sender_deinit(struct sender *s);
  * then. */
 bool sender_hear(struct sender *s, const struct origins *o, int argc,
                  const struct slice *argv) MUST_CHECK;
+/* The peer has, or is about to be given, all up to there in another way. */
+void sender_skip(struct sender *s, const struct origins *o, const struct version_vector *positions);
 /* False when something that is requested is not kept any more: the peer needs everything. */
 bool sender_possible(struct sender *s, const struct origins *o,
                      const struct origin_log *log) MUST_CHECK;
+/* The same once it has been skipped to there. */
+bool sender_possible_after(struct sender *s, const struct origins *o, const struct origin_log *log,
+                           const struct version_vector *positions) MUST_CHECK;
 /* Appends frames until there are `bytes_max` (the last may go beyond) or nothing is left to send;
  * then nothing is appended. False: as sender_possible. */
 bool sender_some(struct sender *s, const struct origins *o, const struct origin_log *log,

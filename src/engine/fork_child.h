@@ -18,7 +18,7 @@
 #include <stdbool.h>
 
 /* What the child is for. */
-enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER, CHILD_KINDS };
+enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER, CHILD_FULL_SYNC, CHILD_KINDS };
 
 /* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
  * below 3 stay open in the child (-1: none to keep). */

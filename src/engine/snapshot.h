@@ -48,4 +48,13 @@ const struct snapshot_ops *snapshot_ops(void);
 /* FLUSHALL: see flushed above; nothing where nobody saves. */
 void snapshot_flushed(void) REQUIRES(keyspace_lock);
 
+/* What is in memory is half way between two states, and no file may be made of it: saves and
+ * rewrites are put off. `finish`, called with the world standing, brings it to the second one, and
+ * is told here (NULL) when there is nothing to finish any more. Exclusive mode, or world. */
+void snapshot_set_unfinished(void (*finish)(void)) REQUIRES(keyspace_lock);
+/* Any thread; it can begin only in exclusive mode. */
+bool snapshot_is_unfinished(void);
+/* Who cannot put it off has it finished, however long that takes. */
+void snapshot_finish(void) REQUIRES(gil);
+
 #endif

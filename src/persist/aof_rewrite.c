@@ -18,6 +18,7 @@
 #include "engine/cron.h"
 #include "engine/info.h"
 #include "engine/propagate.h"
+#include "engine/snapshot.h"
 #include "keyspace/db.h"
 #include "persist/aof_dir.h"
 #include "persist/aof_priv.h"
@@ -183,7 +184,8 @@ enum aof_result aof_rewrite(void)
         return AOF_RUNNING;
     }
     /* A base of half a data set would take the place of a whole one. */
-    if (save_has_child() || propagate_in_unit() || !load_is_complete()) {
+    if (save_has_child() || propagate_in_unit() || !load_is_complete() ||
+        snapshot_is_unfinished()) {
         aof_state.scheduled = true;
         return AOF_SCHEDULED;
     }
@@ -299,6 +301,7 @@ bool aof_complete(void)
         return true;
     }
     aof_kill_child();
+    snapshot_finish();
     log_notice("The AOF has no base of the data set yet: writing it");
     temporary_name((int)getpid(), temporary);
     int error = prepare(&fd);
@@ -381,7 +384,8 @@ static void rewrite_cron(int64_t wall_ms)
     if (pid && waitpid(pid, &status, WNOHANG) == pid) {
         child_ended(pid, status);
     }
-    if (aof_state.child || save_has_child() || !load_is_complete() || keyspace_is_busy()) {
+    if (aof_state.child || save_has_child() || !load_is_complete() || keyspace_is_busy() ||
+        snapshot_is_unfinished()) {
         return;
     }
     bool needed = is_needed();

@@ -113,6 +113,7 @@ enum save_result save_now(void)
     if (state.child) {
         return SAVE_RUNNING;
     }
+    snapshot_finish();
     bool taken = keyspace_visit();
     enum save_result result = save_here();
     keyspace_leave(taken);
@@ -168,7 +169,7 @@ enum save_result save_in_background(void)
     if (state.child) {
         return SAVE_RUNNING;
     }
-    if (propagate_in_unit()) { /* half of it must not be in a file */
+    if (propagate_in_unit() || snapshot_is_unfinished()) { /* half of it must not be in a file */
         state.scheduled = true;
         return SAVE_SCHEDULED;
     }
@@ -318,8 +319,10 @@ static void save_cron(int64_t wall_ms)
         if (!keyspace_try_exclusive()) {
             return; /* a script takes long */
         }
-        state.scheduled = false;
-        begin_child();
+        if (!snapshot_is_unfinished()) {
+            state.scheduled = false;
+            begin_child();
+        }
         keyspace_unlock_exclusive();
     }
 }
@@ -463,6 +466,7 @@ static bool before_exit(unsigned flags)
         return true;
     }
     log_notice("Saving the final RDB snapshot before exiting.");
+    snapshot_finish();
     bool taken = keyspace_visit();
     enum save_result result = save_here();
     keyspace_leave(taken);

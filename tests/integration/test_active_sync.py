@@ -1,0 +1,174 @@
+"""A whole data set over a link of active replicas: nodes that never met, that were away for longer than the logs
+keep, or that join while all write, agree afterwards; nothing that was deleted comes back, nothing that was
+acknowledged and not overwritten is lost."""
+
+import time
+
+import pytest
+
+from lib.active import (check_equal, check_quiet, follow, is_up, make_node, mesh, more_commands, preview, run_load)
+from lib.bounds import eventually
+from lib.replication import replication
+from lib.resp import Error
+from lib.seeds import generator, seeds
+
+pytestmark = pytest.mark.preview
+
+__all__ = ["make_node", "preview"]  # fixtures
+
+SHORT = {"repl-backlog-size": "16kb"}
+
+
+def fill(node, name, count, size=20):
+    with node.connect() as c:
+        for at in range(0, count, 500):
+            c.pipeline([["SET", "%s:%d" % (name, i), name + "x" * size] for i in range(at, min(at + 500, count))])
+
+
+def apart(*nodes):
+    """No links any more, and everybody knows."""
+    for node in nodes:
+        with node.connect() as c:
+            c.ok("REPLICAOF", "NO", "ONE")
+    eventually(lambda: all(replication(n)["connected_slaves"] == "0" for n in nodes), "no links", 30)
+
+
+def linked(*nodes):
+    for node in nodes:
+        with node.connect() as c:
+            for peer in nodes:
+                if peer is not node:
+                    assert c.call("REPLICAOF", "127.0.0.1", peer.address()[1]).startswith(b"OK")
+    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
+
+
+def test_two_filled_nodes_that_never_met(make_node):
+    a, b = make_node(**SHORT), make_node(**SHORT)
+    fill(a, "a", 700)
+    fill(b, "b", 700)
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("SET", "both", "earlier")
+        time.sleep(0.05)  # neither node knows of the other's write: only the clock says which is later
+        cb.ok("SET", "both", "later")
+        ca.call("RPUSH", "list", "1", "2", "3")
+        cb.call("HSET", "hash", "f", "v")
+        cb.call("EXPIRE", "hash", 1000)
+        linked(a, b)
+        check_equal([a, b], "met")
+        assert ca.call("DBSIZE") == 1403
+        assert cb.call("LRANGE", "list", 0, -1) == [b"1", b"2", b"3"]
+        assert ca.call("GET", "both") == b"later"
+        assert ca.call("EXPIRETIME", "hash") == cb.call("EXPIRETIME", "hash") > 0
+    check_quiet([a, b])
+
+
+def test_a_node_that_was_away_for_too_long(make_node):
+    a, b = mesh(make_node, 2, **SHORT)
+    fill(a, "k", 600)
+    check_equal([a, b], "before")
+    with a.connect() as ca, b.connect() as cb:
+        apart(a, b)
+        ca.call("DEL", *["k:%d" % i for i in range(300)])
+        fill(a, "more", 600)
+        fill(b, "other", 600)
+        cb.call("APPEND", "k:599", "tail")
+        linked(a, b)
+        check_equal([a, b], "after")
+        assert ca.call("DBSIZE") == 1500
+        assert not any(ca.pipeline([["EXISTS", "k:%d" % i] for i in range(300)])), "nothing deleted comes back"
+        assert ca.call("GET", "k:599").endswith(b"tail")
+    check_quiet([a, b])
+
+
+@pytest.mark.parametrize("seed", seeds(2))
+def test_a_node_joins_a_mesh_under_load(make_node, seed):
+    print("seed", seed)
+    nodes = mesh(make_node, 2, **{"repl-backlog-size": "1mb"})
+    fill(nodes[0], "k", 5000, 200)
+    joined = make_node(**{"repl-backlog-size": "1mb"})
+    fill(joined, "own", 500)
+
+    def during(loads):
+        more_commands(loads, 500)
+        linked(*nodes, joined)
+        more_commands(loads, 500)
+    run_load([*nodes, joined], seed, during)
+    eventually(lambda: all(is_up(n, 2) for n in [*nodes, joined]), "links", 60)
+    check_equal([*nodes, joined], "seed %d" % seed)
+    check_quiet([*nodes, joined])
+
+
+def test_an_old_file_is_put_back(make_node):
+    """Its node takes what it lacks, and tells nothing anew that others have deleted."""
+    a, b = mesh(make_node, 2, **SHORT, save="", files=["dump.rdb"])
+    fill(a, "k", 1000)
+    check_equal([a, b], "before")
+    with b.connect() as cb:
+        cb.ok("SAVE")
+        with open(b.file("dump.rdb"), "rb") as file:
+            old = file.read()
+    fill(a, "more", 2000)
+    with a.connect() as ca:
+        ca.call("DEL", *["k:%d" % i for i in range(500)])
+        check_equal([a, b], "more")
+        b.kill()
+        with open(b.file("dump.rdb"), "wb") as file:
+            file.write(old)
+        fill(a, "late", 2000)
+        b.start()
+        linked(a, b)
+        check_equal([a, b], "after")
+        assert ca.call("DBSIZE") == 4500
+    check_quiet([a, b])
+
+
+def test_files_wait_for_the_end(make_node):
+    """No file is made of data that are half merged; SAVE has them merged first."""
+    a, b = make_node(**SHORT), make_node(**SHORT, files=["dump.rdb"])
+    fill(a, "a", 20000, 100)
+    fill(b, "b", 20000, 100)
+    with b.connect() as cb:
+        follow(b, a)
+        eventually(lambda: replication(b)["active_sync_merging"] == "1" or is_up(b, 1), "merging", 30, 0)
+        cb.ok("SAVE")
+        assert replication(b)["active_sync_merging"] == "0" and cb.call("DBSIZE") in (20000, 40000)
+        eventually(lambda: cb.call("DBSIZE") == 40000, "merged", 60)
+        cb.ok("SAVE")
+        b.kill()
+        b.start()
+    with b.connect() as cb:
+        assert cb.call("DBSIZE") == 40000
+        assert not isinstance(cb.call("PING"), Error)
+
+
+def test_a_peer_that_dies_meanwhile(make_node):
+    """What has come in part is forgotten; what has begun to be merged is merged."""
+    a, b = make_node(**SHORT), make_node(**SHORT)
+    fill(a, "a", 20000, 500)
+    follow(b, a)
+    eventually(lambda: replication(b)["active_sync_receiving"] == "1" or
+               replication(b)["active_sync_keys"] != "0", "it comes", 30, 0)
+    a.kill_all()
+    eventually(lambda: replication(b)["active_sync_receiving"] == "0" and
+               replication(b)["active_sync_merging"] == "0", "nothing comes", 30)
+    with b.connect() as cb:
+        assert cb.call("DBSIZE") in (0, 20000)
+        cb.ok("SET", "goes", "on")
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_short_logs_and_cuts(make_node, seed):
+    """Logs so short that each cut under load needs everything anew."""
+    print("seed", seed)
+    random = generator(seed, "cuts")
+    nodes = mesh(make_node, 3, **SHORT)
+
+    def during(loads):
+        for _ in range(3):
+            more_commands(loads, 50)
+            apart(*random.sample(nodes, 2))
+            more_commands(loads, 50)
+            linked(*nodes)
+    run_load(nodes, seed, during)
+    check_equal(nodes, "seed %d" % seed)
+    check_quiet(nodes)
