@@ -363,6 +363,35 @@ static void test_a_set_in_any_pieces_and_cut_anywhere(void **state)
     end_group();
 }
 
+/* The sender says that it is alive while it has nothing yet, and only then. */
+static void test_signs_of_life(void **state)
+{
+    (void)state;
+    struct buf set = {0}, sign = {0}, all = {0};
+    const char *error = NULL;
+    size_t used;
+    real_group_init_strangers(&group, 2, LOG_BYTES);
+    fill(0);
+    tell_set(0, &set);
+    full_sync_record_put(&sign, &(struct full_sync_record){.kind = 'N'});
+    for (int behind = 0; behind < 2; behind++) { /* the head */
+        size_t head = (size_t)le_get(set.data, 8) + 8;
+        struct full_sync *c = create_contact();
+        buf_clear(&all);
+        buf_append(&all, set.data, behind ? head : 0);
+        buf_append_slice(&all, buf_slice(&sign));
+        buf_append_slice(&all, buf_slice(&sign));
+        buf_append(&all, set.data + (behind ? head : 0), set.len - (behind ? head : 0));
+        assert_int_equal(full_sync_feed(c, buf_slice(&all), &used, &error),
+                         behind ? FULL_SYNC_BROKEN : FULL_SYNC_WHOLE);
+        full_sync_destroy(&c);
+    }
+    buf_deinit(&set);
+    buf_deinit(&sign);
+    buf_deinit(&all);
+    end_group();
+}
+
 /* A byte that is another one breaks the data set, or is part of a name or a number that may be. */
 static void test_what_is_no_set_changes_nothing(void **state)
 {
@@ -613,6 +642,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_empty_node_gets_everything),
         cmocka_unit_test(test_a_set_in_any_pieces_and_cut_anywhere),
+        cmocka_unit_test(test_signs_of_life),
         cmocka_unit_test(test_what_is_no_set_changes_nothing),
         cmocka_unit_test(test_nobody_else_writes_in_our_name),
         cmocka_unit_test(test_two_filled_nodes),

@@ -287,6 +287,35 @@ static void test_the_last_write_outlives_the_bound(void **state)
     origin_log_destroy(&log);
 }
 
+/* While somebody is sent everything the log is longer, and not without end. */
+static void test_what_is_held_is_kept(void **state)
+{
+    (void)state;
+    struct origin_log *log = origin_log_create(1);
+    const uint64_t ms = (uint64_t)1 << HLC_COUNTER_BITS;
+    const struct slice command = SLICE("*1\r\n$8\r\nFLUSHALL\r\n");
+    const size_t each = sizeof(struct unit) + command.len;
+    origin_log_hold(log, 10 * each);
+    origin_log_hold(log, 10 * each);
+    for (uint64_t s = 1; s <= 20; s++) {
+        struct unit *u = unit_create(dot_of(1000 * ms + s, 1, s), 0, command);
+        if (s == 16) {
+            origin_log_let_go(log); /* another one still holds */
+        }
+        origin_log_append(log, u);
+        unit_release(u);
+        assert_int_equal(origin_log_bytes(log), (s < 10 ? s : 10) * each);
+    }
+    assert_true(origin_log_keeps_after(log, 1, 10, 20));
+    assert_false(origin_log_keeps_after(log, 1, 9, 20));
+    origin_log_let_go(log);
+    struct unit *last = unit_create(dot_of(1000 * ms + 21, 1, 21), 0, command);
+    origin_log_append(log, last);
+    unit_release(last);
+    assert_int_equal(origin_log_bytes(log), each);
+    origin_log_destroy(&log);
+}
+
 static void test_log(void **state)
 {
     (void)state;
@@ -484,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_the_last_write_outlives_the_bound),
+        cmocka_unit_test(test_what_is_held_is_kept),
         cmocka_unit_test(test_window),
         cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_states_have_a_pace),
