@@ -13,6 +13,7 @@
 #include "active/epoch_file.h"
 #include "active/full_sync_source.h"
 #include "active/peer_feed.h"
+#include "active/peer_links.h"
 #include "active/node_files.h"
 #include "repl/backlog.h"
 #include "repl/sync.h"
@@ -193,6 +194,7 @@ bool active_begin(void)
     bool fine = create_node();
     if (fine) {
         join(is_news);
+        fine = peer_links_resume(buf_slice(&past.merging), past.merging_done);
     }
     gil_resume_world();
     restored_deinit(&past);

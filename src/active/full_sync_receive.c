@@ -19,11 +19,12 @@
 /* A library is a text that somebody wrote. */
 #define LIBRARY_BYTES_MAX ((size_t)16 << 20)
 
-/* Positions and clock of the head stand here, libraries and keys in the file. */
+/* The records stand in the file, all but N. */
 struct full_sync {
     enum full_sync_phase phase;
     int fd;
     /* Coming. */
+    bool reopened; /* from a file that has it */
     bool has_head;
     struct buf in;  /* what has come of the next records */
     struct buf out; /* checked records, not in the file yet */
@@ -43,6 +44,8 @@ struct full_sync {
     struct buf read; /* records from the file, behind those that are merged */
     size_t at;
     uint64_t read_from; /* the file is read up to here */
+    uint64_t done;      /* libraries and keys of theirs, so many from the first one on */
+    uint64_t skip;      /* so many were done in an earlier life */
     uint64_t merged, refused;
     uint64_t cursor;
     int db;
@@ -167,7 +170,7 @@ static bool write_out(struct full_sync *c, size_t least)
         return true;
     }
     c->size += c->out.len;
-    bool good = file_write_all(c->fd, buf_slice(&c->out)) == 0;
+    bool good = c->reopened || file_write_all(c->fd, buf_slice(&c->out)) == 0;
     buf_clear(&c->out);
     return good;
 }
@@ -186,7 +189,7 @@ static enum frame_result take_record(struct full_sync *c, size_t *at, const char
         *error = "a record of a data set that does not belong there";
         return FRAME_BROKEN;
     }
-    if (r.kind == 'L' || r.kind == 'K') {
+    if (r.kind != 'N') {
         buf_append(&c->out, rest.ptr, len);
     }
     *at += len;
@@ -220,6 +223,29 @@ enum full_sync_phase full_sync_feed(struct full_sync *c, struct slice data, size
         buf_deinit(&c->out);
     }
     return c->phase;
+}
+
+bool full_sync_reopen(struct full_sync *c, uint64_t done, const char **error)
+{
+    char *piece = mem_alloc(PIECE_BYTES);
+    ssize_t got = 1;
+    c->reopened = true;
+    c->skip = done;
+    *error = "it is cut off";
+    for (off_t at = 0; got > 0 && c->phase == FULL_SYNC_COMING; at += got) {
+        size_t used;
+        got = pread(c->fd, piece, PIECE_BYTES, at);
+        if (got > 0) {
+            (void)full_sync_feed(c, slice_of(piece, (size_t)got), &used, error);
+        }
+    }
+    mem_free(piece);
+    return c->phase == FULL_SYNC_WHOLE;
+}
+
+uint64_t full_sync_done(const struct full_sync *c)
+{
+    return c->done;
 }
 
 /* ---- merged ---- */
@@ -342,8 +368,12 @@ static void meet_record(struct full_sync *c, struct node *n, const struct full_s
 static void meet_record(struct full_sync *c, struct node *n, const struct full_sync_record *r,
                         int64_t now_ms)
 {
+    if (r->kind != 'L' && r->kind != 'K') {
+        return;
+    }
+    bool is_done = c->done++ < c->skip;
     if (r->kind == 'L') {
-        load_library(r->source);
+        load_library(r->source); /* once more: it is there */
         return;
     }
     struct dot dot = dot_of(r->stamp, c->index[r->handle], r->sequence);
@@ -351,6 +381,9 @@ static void meet_record(struct full_sync *c, struct node *n, const struct full_s
         return; /* twice the same key: the first one counts */
     }
     c->merged++;
+    if (is_done) {
+        return;
+    }
     c->refused += !node_snapshot_key(n, r->db, r->key, dot, r->deadline_ms, r->payload, now_ms);
 }
 

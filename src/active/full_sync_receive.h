@@ -41,7 +41,7 @@ enum full_sync_phase {
 
 struct full_sync;
 
-/* Nothing has come. `fd_take`: an empty file, open for reading and writing, best without a name. */
+/* Nothing has come. `fd_take`: an empty file, open for reading and writing. */
 struct full_sync *full_sync_create(int fd_take);
 /* Nulls the caller's pointer. What is merging goes to its end first, unless that is the process's.
  */
@@ -61,6 +61,12 @@ uint64_t full_sync_keys_refused(const struct full_sync *c);
  * has become WHOLE. COMING only. Returns the phase; BROKEN with *error. No lock. */
 enum full_sync_phase full_sync_feed(struct full_sync *c, struct slice data, size_t *consumed,
                                     const char **error);
+/* Of one that was just created: the file has a whole one, of which so many records were done
+ * (full_sync_done) before the process ended. It is WHOLE then; false, with *error: it is not. */
+bool full_sync_reopen(struct full_sync *c, uint64_t done, const char **error) MUST_CHECK;
+/* While it is merged: how many of its libraries and keys are, in the order of the file. What was
+ * logged of it by the end of this hold holds for these. */
+uint64_t full_sync_done(const struct full_sync *c);
 /* Whether all that a WHOLE one covers is here already: there is nothing to merge. */
 bool full_sync_is_known(const struct full_sync *c, struct node *n) REQUIRES(keyspace_lock);
 /* Of a WHOLE one: from now on it is merged. False, with *error and nothing changed, when it cannot

@@ -195,9 +195,12 @@ static void put_record(struct log_head *h, int db, struct slice unit, bool alone
         put_key(h);
     }
     bool none = !itself && h->word_count == 0 && !alone;
-    buf_printf(out, "*%d\r\n", 4 + h->word_count + h->change_count + none + alone);
-    unit_put_word(out, SLICE("KEYDB.DOT"));
-    put_dot(h, h->dot, out);
+    bool is_write = h->dot.stamp != 0;
+    buf_printf(out, "*%d\r\n", (is_write ? 4 : 1) + h->word_count + h->change_count + none + alone);
+    unit_put_word(out, is_write ? SLICE("KEYDB.DOT") : SLICE("KEYDB.DOTS"));
+    if (is_write) {
+        put_dot(h, h->dot, out);
+    }
     buf_append_slice(out, buf_slice(&h->words));
     buf_append_slice(out, buf_slice(&h->changes));
     if (none) {
@@ -217,8 +220,31 @@ void log_head_put(struct log_head *h, int db, struct slice unit, struct buf *out
     }
 }
 
+void log_head_write(struct log_head *h, int argc, const struct slice *argv)
+{
+    struct buf record = {0};
+    log_head_flush(h);
+    if (h->write) {
+        buf_printf(&record, "*%d\r\n", argc);
+        for (int i = 0; i < argc; i++) {
+            unit_put_word(&record, argv[i]);
+        }
+        h->write(buf_slice(&record));
+    }
+    buf_deinit(&record);
+}
+
+/* A key of a data set to which nothing was done. */
+static bool says_nothing(const struct log_head *h)
+{
+    return h->dot.stamp == 0 && !h->has_key && h->word_count == 0 && h->change_count == 0;
+}
+
 void log_head_flush(struct log_head *h)
 {
+    if (h->waits && !h->merges && says_nothing(h)) {
+        forget_unit(h);
+    }
     if (h->waits && !h->merges) {
         struct buf record = {0};
         put_record(h, -1, SLICE(""), true, &record);

@@ -8,6 +8,9 @@
  *       [ALONE]                                                  no unit belongs to it
  *
  * Where no key is named, and NOKEY is not said, it is the second word of the one command behind it.
+ * What the merge of a peer's data set does to a key has a head without a write of its own:
+ *
+ *   KEYDB.DOTS [KEY ...] [DOT ...] [NOKEY] [CONFLICT ...] [RESOLVED ...] [ALONE]
  *
  * A unit of ours waits here from when it has its dot (local_writes.h) until the door tells the AOF
  * what it did, which is at once, as local_writes is registered before it; a peer's from when the
@@ -53,7 +56,8 @@ void log_head_switch(struct log_head *h, void (*write)(struct slice record))
 
 /* A unit of our own has its dot. */
 void log_head_own(struct log_head *h, const struct unit *unit) REQUIRES(keyspace_lock);
-/* A peer's unit is merged between these two; the latter behind the end of its unit of the door. */
+/* A peer's unit is merged between these two; the latter behind the end of its unit of the door. Dot
+ * {0, 0}: it is a key of a data set. */
 void log_head_begin(struct log_head *h, struct dot dot) REQUIRES(keyspace_lock);
 void log_head_end(struct log_head *h) REQUIRES(keyspace_lock);
 /* The merge gives a key a dot. Nothing outside of it. */
@@ -63,6 +67,8 @@ void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t st
                        bool pending);
 /* Appends the head of a unit (dots.h), if some write waits for one. */
 void log_head_put(struct log_head *h, int db, struct slice unit, struct buf *out);
+/* A record of these words is written alone. Not within a unit of the door. */
+void log_head_write(struct log_head *h, int argc, const struct slice *argv) REQUIRES(keyspace_lock);
 /* What waits is written alone: no unit of the log comes for it any more. */
 void log_head_flush(struct log_head *h) REQUIRES(keyspace_lock);
 

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "keyspace/expire.h"
 #include "value/member_ttl.h"
 
@@ -378,14 +379,29 @@ bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
     assert(n->snapshot && db >= 0 && db < n->execute.dbs);
     struct executor_scope before = executor_begin();
     n->own.muted = true;
+    log_head_begin(&n->head, (struct dot){0, 0});
     bool good =
         merge_snapshot_key(&n->merge, n->snapshot, db, key, dot, deadline_ms, payload, now_ms);
-    executor_end(&before);
-    n->own.muted = false;
     if (!good) {
         conflicts_note(n->merge.conflicts, db, key, 0, now_ms);
     }
+    executor_end(&before);
+    log_head_end(&n->head);
+    n->own.muted = false;
     return good;
+}
+
+/* KEYDB.MERGED clock positions. */
+static void log_end(struct node *n) REQUIRES(keyspace_lock)
+{
+    char clock[NUM_I64_MAX_CHARS];
+    struct buf positions = {0};
+    version_vector_encode(&n->origins, n->snapshot->positions, &positions);
+    log_head_write(&n->head, 3,
+                   (const struct slice[]){SLICE("KEYDB.MERGED"),
+                                          slice_of(clock, num_format_u64(clock, n->clock.last)),
+                                          buf_slice(&positions)});
+    buf_deinit(&positions);
 }
 
 void node_snapshot_end(struct node *n)
@@ -393,6 +409,7 @@ void node_snapshot_end(struct node *n)
     assert(n->snapshot);
     merge_snapshot_end(&n->merge, n->snapshot);
     skip_logs(n, n->snapshot->positions);
+    log_end(n);
     n->snapshot = NULL;
 }
 

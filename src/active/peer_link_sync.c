@@ -6,9 +6,12 @@
 #include "active/active.h"
 #include "active/full_sync_receive.h"
 #include "active/peer_links_priv.h"
+#include "base/file.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "engine/snapshot.h"
 #include "keyspace/reclaim.h"
+#include "persist/aof.h"
 #include "persist/dots.h"
 #include "repl/replica.h"
 
@@ -27,8 +30,11 @@
 /* Between two words in the log about how far it is. */
 #define PROGRESS_MS 5000
 
-/* The one that is merged; keyspace. */
+#define ASIDE_NAME_BYTES 40
+
+/* The one that is merged, and its file's name; keyspace. */
 static struct full_sync *merging;
+static char merging_name[ASIDE_NAME_BYTES];
 /* For INFO. */
 static struct {
     _Atomic int coming;
@@ -44,16 +50,19 @@ struct peer_sync_facts peer_sync_facts(void)
 
 /* ---- it comes ---- */
 
+static void aside_name(int number, char name[ASIDE_NAME_BYTES])
+{
+    snprintf(name, ASIDE_NAME_BYTES, "temp-full-sync-%d.keys", number);
+}
+
 static int open_aside(const struct peer_link *l)
 {
-    char name[40];
-    snprintf(name, sizeof(name), "temp-full-sync-%d.keys", l->number);
+    char name[ASIDE_NAME_BYTES];
+    aside_name(l->number, name);
     int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) {
         log_warning("Can't take the data set of active peer %s:%d: %s: %s", l->host, l->port, name,
                     strerror(errno));
-    } else {
-        unlink(name);
     }
     return fd;
 }
@@ -103,12 +112,25 @@ static void read_on(struct full_sync *c)
     }
 }
 
+/* KEYDB.MERGING file done: what the log says so far has so many of its records. */
+static void log_merging(uint64_t done) REQUIRES(keyspace_lock);
+static void log_merging(uint64_t done)
+{
+    char number[NUM_I64_MAX_CHARS];
+    const struct slice words[] = {SLICE("KEYDB.MERGING"), slice_cstr(merging_name),
+                                  slice_of(number, num_format_u64(number, done))};
+    log_head_write(node_head(active_node()), 3, words);
+}
+
 /* Some more; with the last key it is over. */
 static void step(struct full_sync *c, uint64_t budget_us) REQUIRES(keyspace_lock);
 static void step(struct full_sync *c, uint64_t budget_us)
 {
     full_sync_step(c, active_node(), replica_clock_ms(), budget_us);
     figures.merged = full_sync_keys_merged(c);
+    if (full_sync_is_merging(c)) {
+        log_merging(full_sync_done(c));
+    }
     keyspace_has_work = true;
     if (!full_sync_is_merging(c)) {
         merging = NULL;
@@ -135,6 +157,18 @@ static void finish(void) NO_THREAD_SAFETY_ANALYSIS
     }
 }
 
+/* From now on it is merged. */
+static void enter(struct full_sync *c, int number) REQUIRES(keyspace_lock);
+static void enter(struct full_sync *c, int number)
+{
+    merging = c;
+    aside_name(number, merging_name);
+    figures.merges = true;
+    figures.merged = 0;
+    snapshot_set_unfinished(finish);
+    log_merging(full_sync_done(c));
+}
+
 enum begun { BEGUN, BEGUN_LATER, BEGUN_NEEDLESS, BEGUN_NEVER };
 
 static enum begun begin(struct peer_link *l, struct full_sync *c) REQUIRES(keyspace_lock);
@@ -147,13 +181,8 @@ static enum begun begin(struct peer_link *l, struct full_sync *c)
     if (full_sync_is_known(c, active_node())) {
         return BEGUN_NEEDLESS;
     }
-    if (dots_wanted) {
-        error = "it cannot be merged while the append-only file is on, in this version";
-    } else if (full_sync_begin(c, active_node(), &error)) {
-        merging = c;
-        figures.merges = true;
-        figures.merged = 0;
-        snapshot_set_unfinished(finish);
+    if (full_sync_begin(c, active_node(), &error)) {
+        enter(c, l->number);
         return BEGUN;
     }
     log_warning("The data set of active peer %s:%d is not merged: %s", l->host, l->port, error);
@@ -203,9 +232,29 @@ static bool merge_all(struct peer_link *l, struct full_sync *c) NO_THREAD_SAFETY
     return linked;
 }
 
+/* Once the log says that it is merged the file has to be there after a crash. */
+static bool make_durable(const struct peer_link *l)
+{
+    char name[ASIDE_NAME_BYTES];
+    aside_name(l->number, name);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    int error = fd < 0 || fdatasync(fd) < 0 ? errno : file_sync_directory(".");
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (error) {
+        log_warning("Can't keep the data set of active peer %s:%d: %s: %s", l->host, l->port, name,
+                    strerror(error));
+    }
+    return !error;
+}
+
 static bool merge(struct peer_link *l, struct full_sync *c)
 {
     int64_t begun_ms = replica_clock_ms();
+    if (!make_durable(l)) {
+        return false;
+    }
     enum begun begun = begin_in_turn(l, c);
     if (begun != BEGUN) {
         return begun == BEGUN_NEEDLESS;
@@ -222,6 +271,17 @@ static bool merge(struct peer_link *l, struct full_sync *c)
     return linked;
 }
 
+/* Its file is needed no more; while the log on the disk may say otherwise it stays. */
+static void drop_aside(int number, const struct full_sync *c)
+{
+    char name[ASIDE_NAME_BYTES];
+    aside_name(number, name);
+    if (full_sync_phase(c) < FULL_SYNC_THEIRS || !dots_wanted ||
+        (full_sync_phase(c) == FULL_SYNC_MERGED && aof_sync())) {
+        unlink(name);
+    }
+}
+
 bool peer_link_sync(struct peer_link *l)
 {
     int fd = open_aside(l);
@@ -234,6 +294,69 @@ bool peer_link_sync(struct peer_link *l)
     bool whole = take_aside(l, c);
     figures.coming--;
     bool fine = whole && merge(l, c);
+    drop_aside(l->number, c);
+    full_sync_destroy(&c);
+    return fine;
+}
+
+/* ---- in the life before ---- */
+
+static void drop_all_but(struct slice kept)
+{
+    for (int i = 0; i < PEER_LINKS_MAX; i++) {
+        char name[ASIDE_NAME_BYTES];
+        aside_name(i, name);
+        if (!slice_equal(kept, slice_cstr(name))) {
+            unlink(name);
+        }
+    }
+}
+
+static bool merge_again(struct full_sync *c, uint64_t done, int number, const char **error)
+{
+    if (!full_sync_reopen(c, done, error)) {
+        return false;
+    }
+    keyspace_lock_exclusive();
+    bool fine = full_sync_begin(c, active_node(), error);
+    if (fine) {
+        enter(c, number);
+    }
+    keyspace_unlock_exclusive();
+    if (fine) {
+        finish();
+    }
+    return fine;
+}
+
+bool peer_links_resume(struct slice file, uint64_t done)
+{
+    char name[ASIDE_NAME_BYTES] = "";
+    const char *error = "no such name";
+    int number = 0;
+    drop_all_but(file);
+    if (file.len == 0) {
+        return true;
+    }
+    for (int i = 0; i < PEER_LINKS_MAX && !slice_equal(file, slice_cstr(name)); i++) {
+        aside_name(i, name);
+        number = i;
+    }
+    int fd = open(name, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        error = strerror(errno);
+    }
+    struct full_sync *c = fd < 0 ? NULL : full_sync_create(fd);
+    log_notice("A peer's data set was being merged: going on with %s", name);
+    bool fine = c && merge_again(c, done, number, &error);
+    if (fine) {
+        log_notice("It is merged");
+        drop_aside(number, c);
+    } else {
+        log_warning("The append-only file says that a peer's data set was being merged from %.*s, "
+                    "which cannot be gone on with: %s. The file belongs to the log: put it back.",
+                    (int)file.len, file.ptr, error);
+    }
     full_sync_destroy(&c);
     return fine;
 }

@@ -30,6 +30,10 @@ bool peer_links_put_lines(bool in_include, struct buf *out) MUST_CHECK;
 /* Boot's end and its reverse: pulls from those, or without multi-master from the last of them. */
 void peer_links_start(void);
 void peer_links_stop(void);
+/* Before those: a data set that was being merged when the process ended, as the log says (file: its
+ * name, empty: none; done: how many of its records the log has), is merged to its end. False,
+ * logged: it is not there. World. */
+bool peer_links_resume(struct slice file, uint64_t done) MUST_CHECK REQUIRES(gil);
 /* REPLICAOF: one more; without multi-master it is the only one then. False: it is there already, or
  * *error is set. */
 bool peer_links_add(struct slice host, int port, const char **error) REQUIRES(gil);

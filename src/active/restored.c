@@ -1,6 +1,7 @@
 /* See restored.h. */
 #include "active/restored.h"
 
+#include "base/mem.h"
 #include "base/num.h"
 #include "keyspace/db.h"
 
@@ -31,6 +32,7 @@ void restored_deinit(struct restored *p)
     conflicts_destroy(&p->conflicts);
     dot_table_deinit(&p->table);
     buf_deinit(&p->facts);
+    buf_deinit(&p->merging);
 }
 
 /* ---- the head of a file: writing ---- */
@@ -213,7 +215,9 @@ static int take_fact(struct restored *p, int argc, const struct slice *argv)
     if (!f || argc < f->words || !num_parse_u64(argv[1], &db) || !is_db(p, db)) {
         return 0;
     }
-    if (f->words == DOT_WORDS && !parse_dot(p, argv + 3, false, &dot)) {
+    /* Of a data set there may be origins of which nothing else was heard. */
+    bool enters = p->dot.stamp == 0;
+    if (f->words == DOT_WORDS && !parse_dot(p, argv + 3, enters, &dot)) {
         return 0;
     }
     if (f->kind == FACT_CONFLICT && !num_parse_u64(argv[3], &dot.stamp)) {
@@ -234,6 +238,24 @@ static const char *take_aux(struct restored *p, const struct slice *argv, bool *
                   : restored_take_dot(p, argv[2], &p->dot);
 }
 
+/* The words of a head from `first` on. */
+static const char *take_facts(struct restored *p, int argc, const struct slice *argv, int first,
+                              bool *alone)
+{
+    *alone = argc > first && slice_equal_nocase(argv[argc - 1], "alone");
+    int words = argc - *alone;
+    for (int i = first; i < words;) {
+        bool none = slice_equal_nocase(argv[i], "nokey");
+        int taken = none ? 1 : take_fact(p, words - i, argv + i);
+        if (taken == 0) {
+            return "what it says of keys is damaged";
+        }
+        p->has_keys |= none;
+        i += taken;
+    }
+    return NULL;
+}
+
 static const char *take_dot_record(struct restored *p, int argc, const struct slice *argv,
                                    bool *alone)
 {
@@ -244,17 +266,44 @@ static const char *take_dot_record(struct restored *p, int argc, const struct sl
     if (dot_sequence(p->dot) != position + 1) {
         return "it is not the next write of its origin";
     }
-    *alone = argc > 4 && slice_equal_nocase(argv[argc - 1], "alone");
-    int words = argc - *alone;
-    for (int i = 4; i < words;) {
-        bool none = slice_equal_nocase(argv[i], "nokey");
-        int taken = none ? 1 : take_fact(p, words - i, argv + i);
-        if (taken == 0) {
-            return "what it says of keys is damaged";
-        }
-        p->has_keys |= none;
-        i += taken;
+    return take_facts(p, argc, argv, 4, alone);
+}
+
+/* KEYDB.DOTS: no write of an origin, keys of a data set. */
+static const char *take_dots_record(struct restored *p, int argc, const struct slice *argv,
+                                    bool *alone)
+{
+    const char *error = take_facts(p, argc, argv, 1, alone);
+    p->has_keys = true; /* or none is meant */
+    return error;
+}
+
+/* KEYDB.MERGING file done. */
+static const char *take_merging(struct restored *p, int argc, const struct slice *argv)
+{
+    if (argc != 3 || !num_parse_u64(argv[2], &p->merging_done) || argv[1].len == 0 ||
+        memchr(argv[1].ptr, '/', argv[1].len) || memchr(argv[1].ptr, '\0', argv[1].len)) {
+        return "it names no file";
     }
+    buf_clear(&p->merging);
+    buf_append_slice(&p->merging, argv[1]);
+    return NULL;
+}
+
+/* KEYDB.MERGED clock positions. */
+static const char *take_merged(struct restored *p, int argc, const struct slice *argv)
+{
+    struct version_vector *positions =
+        argc == 3 ? version_vector_decode(&p->origins, argv[2]) : NULL;
+    if (!positions || take_clock(p, argv[1])) {
+        mem_free(positions);
+        return "positions that are damaged";
+    }
+    for (uint32_t i = 1; i < positions->count; i++) {
+        origins_advance(&p->origins, (uint16_t)i, positions->sequence[i]);
+    }
+    mem_free(positions);
+    buf_clear(&p->merging);
     return NULL;
 }
 
@@ -267,6 +316,15 @@ const char *restored_take_record(struct restored *p, int argc, const struct slic
     buf_clear(&p->facts);
     if (slice_equal_nocase(argv[0], "keydb.dot")) {
         return take_dot_record(p, argc, argv, alone);
+    }
+    if (slice_equal_nocase(argv[0], "keydb.dots")) {
+        return take_dots_record(p, argc, argv, alone);
+    }
+    if (slice_equal_nocase(argv[0], "keydb.merging")) {
+        return take_merging(p, argc, argv);
+    }
+    if (slice_equal_nocase(argv[0], "keydb.merged")) {
+        return take_merged(p, argc, argv);
     }
     return argc == 3 ? take_aux(p, argv, alone) : "it has not three words";
 }
@@ -285,6 +343,7 @@ static void apply_facts(struct restored *p) REQUIRES(keyspace_lock)
         struct slice key = slice_of(p->facts.data + at + sizeof(f), f.len);
         if (f.kind == FACT_DOT) {
             set_dot(p->first_db + f.db, key, f.dot);
+            p->clock = f.dot.stamp > p->clock ? f.dot.stamp : p->clock;
         } else if (f.kind == FACT_CONFLICT) {
             conflicts_note(p->conflicts, f.db, key, f.dot.stamp, 0);
         } else {
@@ -297,14 +356,11 @@ static void apply_facts(struct restored *p) REQUIRES(keyspace_lock)
 
 void restored_apply(struct restored *p, int db, struct slice key)
 {
-    if (p->dot.stamp == 0) {
-        return; /* a field of a head */
-    }
-    if (!p->has_keys && key.len > 0) {
+    if (!p->has_keys && key.len > 0 && p->dot.stamp != 0) {
         set_dot(db, key, p->dot);
     }
     apply_facts(p);
-    if (!p->is_base) {
+    if (!p->is_base && p->dot.stamp != 0) {
         origins_advance(&p->origins, dot_origin(p->dot), dot_sequence(p->dot));
         p->clock = p->dot.stamp > p->clock ? p->dot.stamp : p->clock;
     }

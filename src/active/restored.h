@@ -26,6 +26,8 @@ struct restored {
     uint64_t clock; /* no stamp in the files is above it */
     struct origins origins;
     struct conflicts *conflicts; /* noted at time 0: they are due at once */
+    uint64_t merging_done;       /* so many records of it are in the log */
+    struct buf merging;          /* the file with a data set that was being merged; empty: none */
     int first_db, dbs;           /* of the node's data */
     /* private */
     struct dot_table table; /* of the file that is being loaded */
@@ -46,7 +48,7 @@ const char *restored_take(struct restored *p, struct slice name, struct slice va
 /* The dot of a key of the file whose head was taken. */
 const char *restored_take_dot(const struct restored *p, struct slice value,
                               struct dot *dot) MUST_CHECK;
-/* KEYDB.DOT or KEYDB.AUX; see dots.h. */
+/* KEYDB.DOT, KEYDB.DOTS, KEYDB.AUX, KEYDB.MERGING or KEYDB.MERGED; see dots.h. */
 const char *restored_take_record(struct restored *p, int argc, const struct slice *argv,
                                  bool *alone) MUST_CHECK;
 /* What the last head said is so. `db` is the keyspace's number, unlike those in heads. */

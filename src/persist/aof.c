@@ -79,6 +79,11 @@ void aof_log_alone(struct slice record)
     aof_tail_append(record);
 }
 
+bool aof_sync(void)
+{
+    return aof_tail_facts().open && aof_tail_flush(true);
+}
+
 /* Takes what comes through the door. */
 static void on_commands(int db, struct slice commands)
 {

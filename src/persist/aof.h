@@ -61,6 +61,10 @@ extern const struct load_source aof_load_source;
  * a unit. */
 void aof_log_alone(struct slice record) REQUIRES(keyspace_lock);
 
+/* Waits until all that was logged so far is on the disk; false when it is not, or there is no log.
+ * No lock is held. */
+bool aof_sync(void) EXCLUDES(keyspace_lock);
+
 /* BGREWRITEAOF. The world stands. */
 enum aof_result aof_rewrite(void) REQUIRES(gil);
 /* The data set is about to be replaced by one that is in no file of the log (a primary's, at a

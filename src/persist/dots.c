@@ -61,7 +61,9 @@ void dots_apply(int db, struct slice key)
 
 bool dots_is_record(struct slice name)
 {
-    return slice_equal_nocase(name, "keydb.dot") || slice_equal_nocase(name, "keydb.aux");
+    return slice_equal_nocase(name, "keydb.dot") || slice_equal_nocase(name, "keydb.aux") ||
+           slice_equal_nocase(name, "keydb.dots") || slice_equal_nocase(name, "keydb.merging") ||
+           slice_equal_nocase(name, "keydb.merged");
 }
 
 /* ---- a log of units ---- */

@@ -6,7 +6,8 @@
  *   RDB  AUX fields at the head, and AUX active-dot before a key that has a dot
  *   AOF  base of commands: KEYDB.AUX name value, for the same fields in the same places;
  *        a unit: KEYDB.DOT ... and the command, or MULTI ... EXEC, that it is about, one record;
- *        with ALONE as its last word: a record without a unit
+ *        with ALONE as its last word: a record without a unit; KEYDB.DOTS ... likewise;
+ *        KEYDB.MERGING file done, KEYDB.MERGED clock positions: records without a unit
  *
  *   AOF, loading:  --head: take_record--> pending --the unit has been run: apply--> --
  *                                           `--the file ends: torn, with its head
@@ -44,8 +45,8 @@ struct dots_ops {
     void (*put_head)(int db, struct slice unit, struct buf *out);
     /* The log takes records from now on, or does not. Exclusive mode. */
     void (*logging)(bool on);
-    /* A head is read, KEYDB.DOT ... or KEYDB.AUX ...; *alone: no unit belongs to it. What it says
-     * holds once `apply` is called. */
+    /* A head is read, KEYDB.DOT ..., KEYDB.AUX ... and the others above; *alone: no unit belongs to
+     * it. What it says holds once `apply` is called. */
     const char *(*take_record)(int argc, const struct slice *argv, bool *alone);
     /* Its unit has been run, in the database, with `key` as the second word of its one command
      * (empty: there is none). Exclusive mode. */

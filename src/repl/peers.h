@@ -23,11 +23,12 @@ struct peers_ops {
      * say it. `in_include`: first one that takes back those of included files. Any server, world.
      */
     bool (*put_lines)(bool in_include, struct buf *out);
-    /* REPLICAOF, ROLE (as a replica; false: as a primary), CLIENT's primary (net/upstream.h). */
-    void (*replicaof)(struct call *c) REQUIRES(gil);
-    bool (*reply_role)(struct call *c) REQUIRES(gil);
-    bool (*look)(struct upstream *facts) REQUIRES(gil);
-    void (*cut)(void) REQUIRES(gil);
+    /* REPLICAOF, ROLE (as a replica; false: as a primary), CLIENT's primary (net/upstream.h).
+     * World. */
+    void (*replicaof)(struct call *c);
+    bool (*reply_role)(struct call *c);
+    bool (*look)(struct upstream *facts);
+    void (*cut)(void);
 
     /* INFO's lines of the role; how many servers pull from this one, and their lines, numbered from
      * `first` on. The GIL is held in some mode. */
@@ -35,13 +36,14 @@ struct peers_ops {
     int (*count)(void);
     void (*write_all)(struct buf *out, int first, int64_t now_ms);
 
-    /* Whether a client is such a server; REPLCONF PULL-ACK of one, false: it is none. Any server.
+    /* Whether a client is such a server; REPLCONF PULL-ACK of one (exclusive mode), false: it is
+     * none. Any server.
      */
     bool (*is_peer)(const struct client *c);
-    bool (*hear)(struct call *c) REQUIRES(keyspace_lock);
-    /* WAIT: the number of the last write of ours; how many peers have applied all up to a number;
-     * they are to say soon how far they are. */
-    uint64_t (*last_write)(void) REQUIRES(keyspace_lock);
+    bool (*hear)(struct call *c);
+    /* WAIT, exclusive mode: the number of the last write of ours; how many peers have applied all
+     * up to a number; they are to say soon how far they are. */
+    uint64_t (*last_write)(void);
     int (*with)(uint64_t sequence);
     void (*ask)(void);
 };

@@ -2,15 +2,20 @@
 keep, or that join while all write, agree afterwards; nothing that was deleted comes back, nothing that was
 acknowledged and not overwritten is lost."""
 
+import contextlib
+import os
+import re
+import shutil
 import time
 
 import pytest
 
-from lib.active import (check_equal, check_quiet, follow, is_up, make_node, mesh, more_commands, preview, run_load)
+from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, mesh, more_commands, preview, run_load)
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator, seeds
+from lib.server import StartFailed
 
 pytestmark = pytest.mark.preview
 
@@ -23,6 +28,10 @@ def fill(node, name, count, size=20):
     with node.connect() as c:
         for at in range(0, count, 500):
             c.pipeline([["SET", "%s:%d" % (name, i), name + "x" * size] for i in range(at, min(at + 500, count))])
+
+
+def is_up_one_way(node):
+    return replication(node).get("master_link_status") == "up"
 
 
 def apart(*nodes):
@@ -154,6 +163,140 @@ def test_a_peer_that_dies_meanwhile(make_node):
     with b.connect() as cb:
         assert cb.call("DBSIZE") in (0, 20000)
         cb.ok("SET", "goes", "on")
+
+
+AOF = {"appendonly": "yes", "save": "", "auto-aof-rewrite-percentage": "0"}
+AOF_FILES = ["appendonlydir"]
+
+
+def begin_to_merge(b, a):
+    """b merges what a has, and not all of it yet."""
+    follow(b, a)
+    eventually(lambda: int(replication(b)["active_sync_keys_merged"]) > 0, "merging", 30, 0)
+
+
+@pytest.mark.parametrize("life", range(3))
+def test_kill_in_the_middle(make_node, life):
+    """With a log, what was merged before kill -9 and what clients wrote meanwhile is there afterwards, and the rest is
+    merged before anybody is served."""
+    log = {"repl-backlog-size": "1mb"}  # states have a pace by it
+    a, b = make_node(**log), make_node(files=AOF_FILES, **log, **AOF)
+    fill(a, "a", 30000, 100)
+    fill(b, "b", 1000)
+    with a.connect() as ca:
+        for i in range(100):
+            ca.call("RPUSH", "l%d" % i, "theirs")
+            ca.call("INCRBY", "n%d" % i, 10)
+    done, deleted = [], []
+    with b.connect() as cb:
+        begin_to_merge(b, a)
+        for i in range(100):
+            replies = cb.pipeline([["RPUSH", "l%d" % i, "ours"], ["INCR", "n%d" % i], ["SET", "own%d" % i, "1"],
+                                   ["RANDOMKEY"]])
+            done.append(i)
+            if replies[-1].startswith(b"a:") and cb.call("DEL", replies[-1]):
+                deleted.append(replies[-1])
+            if replication(b)["active_sync_merging"] == "0":
+                break
+        merging = replication(b)["active_sync_merging"] == "1"
+        b.kill_all()
+    for _ in range(life):
+        b.start()
+        b.kill_all()
+    b.start()
+    assert b.output().count("going on with") == merging
+    linked(a, b)
+    check_equal([a, b], "after")
+    with a.connect() as ca, b.connect() as cb:
+        for i in done:
+            assert cb.call("GET", "own%d" % i) == b"1"
+            # Of a key that both had written, and that was not merged yet, what is later stands as a whole: the window
+            # is not in files.
+            assert b"ours" in cb.call("LRANGE", "l%d" % i, 0, -1), i
+            assert cb.call("GET", "n%d" % i) in (b"1", b"11"), i
+        assert not any(cb.call("EXISTS", name) for name in deleted), "what was deleted stays so"
+        assert cb.call("DBSIZE") == 30000 + 1000 + 200 + len(done) - len(deleted)
+        before = replication(b)["active_node_id"]
+        cb.call("BGREWRITEAOF")
+    check_quiet([a, b])
+    b.kill_all()
+    b.start()
+    linked(a, b)
+    check_equal([a, b], "once more")
+    assert replication(b)["active_node_id"] == before
+
+
+def increment(node):
+    """The growing file of the log."""
+    directory = node.file("appendonlydir")
+    return os.path.join(directory, max(name for name in os.listdir(directory) if ".incr." in name))
+
+
+def keys_files(node):
+    return [name for name in os.listdir(node.directory) if name.endswith(".keys")]
+
+
+def test_a_log_that_ends_within_a_merge(make_node):
+    """At any of the places that it names: the file of the merge belongs to it, and the merge is gone on with."""
+    a, b = make_node(**SHORT), make_node(files=AOF_FILES, **SHORT, **AOF)
+    fill(a, "a", 30000, 100)
+    fill(b, "b", 1000)
+    follow(b, a)
+    eventually(lambda: keys_files(b), "a data set comes", 30, 0)
+    os.link(b.file(keys_files(b)[0]), b.file("kept"))
+    name = keys_files(b)[0]
+    eventually(lambda: is_up_one_way(b), "merged", 60)
+    eventually(lambda: not keys_files(b), "its file is gone", 60)
+    with b.connect() as cb:
+        assert cb.call("DBSIZE") == 31000
+    b.kill_all()
+    with open(increment(b), "rb") as file:
+        log = file.read()
+    places = [m.start() for m in re.finditer(rb"\*3\r\n\$13\r\nKEYDB.MERGING", log)]
+    assert len(places) > 2
+    for place in (places[1], places[len(places) // 2], places[-1]):
+        with open(increment(b), "wb") as file:
+            file.write(log[:place])
+        with contextlib.suppress(StartFailed):
+            b.start()  # a long log is loaded behind
+        eventually(lambda: b.process.poll() is not None, "it ends", 60)
+        assert b.process.returncode == 1 and "put it back" in b.output()
+        b.kill()
+        shutil.copy(b.file("kept"), b.file(name))
+        b.start()
+        with b.connect() as cb:
+            assert cb.call("DBSIZE") == 31000
+        assert "going on with " + name in b.output() and not keys_files(b)
+        b.kill_all()
+    b.start()
+    linked(a, b)
+    check_equal([a, b], "after")
+    os.unlink(b.file("kept"))
+
+
+@pytest.mark.parametrize("seed", seeds(2))
+@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+def test_logs_under_load(make_node, seed, count):
+    """Nodes with logs that need everything again and again, killed and started, agree; and their files say the same."""
+    print("seed", seed)
+    random = generator(seed, "kills")
+    nodes = [make_node(files=AOF_FILES, **SHORT, **AOF) for _ in range(count)]
+    linked(*nodes)
+    for turn in range(3):
+        run_load(nodes, seed * 10 + turn, lambda loads: more_commands(loads, 100))
+        killed = random.choice(nodes)
+        killed.kill_all()
+        others = [n for n in nodes if n is not killed]
+        run_load(others, seed * 10 + turn + 5, lambda loads: more_commands(loads, 100))
+        killed.start()
+        linked(*nodes)
+    check_equal(nodes, "seed %d" % seed)
+    check_quiet(nodes)
+    for node in nodes:
+        before = digest(node)
+        node.kill_all()
+        node.start()
+        assert digest(node) == before
 
 
 @pytest.mark.parametrize("seed", seeds(3))
