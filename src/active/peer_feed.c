@@ -34,6 +34,7 @@ struct pull {
     struct pull *next, **link;
     char ip[REPLICA_IP_MAX];
     int64_t port;
+    char node[ACTIVE_NODE_CHARS]; /* the peer's */
     /* The client's thread's: */
     struct sender send;
     struct buf out; /* frames; those before `sent` are */
@@ -55,6 +56,36 @@ static struct {
     struct pull *first, **last;
     _Atomic int count;
 } list = {.lock = LOCK_INIT(LOCK_RANK_REPLICAS, "pulls"), .last = &list.first};
+
+/* Peers that have requested, while they were fed, what is not kept: they get everything when they
+ * come again. (What KEYDB.PULL requests is not all: what a peer lacks it may learn from us.) Behind
+ * the list's lock; of more than so many the oldest is forgotten, and has to learn it again. */
+#define OWED_MAX 16
+static struct {
+    char nodes[OWED_MAX][ACTIVE_NODE_CHARS];
+    unsigned next;
+} owed;
+
+static void owe(const char *node)
+{
+    lock_acquire(&list.lock);
+    memcpy(owed.nodes[owed.next++ % OWED_MAX], node, ACTIVE_NODE_CHARS);
+    lock_release(&list.lock);
+}
+
+static bool is_owed(const char *node)
+{
+    bool found = false;
+    lock_acquire(&list.lock);
+    for (int i = 0; i < OWED_MAX; i++) {
+        if (memcmp(owed.nodes[i], node, ACTIVE_NODE_CHARS) == 0) {
+            memset(owed.nodes[i], 0, ACTIVE_NODE_CHARS);
+            found = true;
+        }
+    }
+    lock_release(&list.lock);
+    return found;
+}
 
 /* ---- what is sent ---- */
 
@@ -133,8 +164,11 @@ static int next(struct feed *f, struct iovec *vectors, int max UNUSED)
 {
     struct pull *p = (struct pull *)f;
     if (p->sent == p->out.len && !fill(p)) {
-        log_notice("Active peer %s:%lld wants what is not kept any more: its link is closed", p->ip,
-                   (long long)p->port);
+        log_notice(
+            "Active peer %s:%lld requests what is not kept any more: its link is closed, and "
+            "it gets everything",
+            p->ip, (long long)p->port);
+        owe(p->node);
         return -1;
     }
     note_pending(p);
@@ -211,7 +245,7 @@ static void note_has(struct pull *p) REQUIRES(keyspace_lock)
 }
 
 /* `source_take`: a data set comes first, NULL: none. */
-static void begin_feed(struct client *client, struct sender *send_take,
+static void begin_feed(struct client *client, struct slice peer, struct sender *send_take,
                        struct full_sync_source *source_take) REQUIRES(keyspace_lock)
 {
     char node[ACTIVE_NODE_CHARS];
@@ -220,6 +254,7 @@ static void begin_feed(struct client *client, struct sender *send_take,
     memcpy(p->ip, r->ip, sizeof(p->ip));
     p->port = r->port;
     feed_forget(client);
+    memcpy(p->node, peer.ptr, sizeof(p->node));
     p->send = *send_take;
     note_has(p);
     active_node_text(node);
@@ -293,7 +328,7 @@ static void begin_with_source(struct call *c, struct client *client, struct send
     }
     sender_skip(send_take, node_origins(node), full_sync_source_positions(source));
     origin_log_hold(node_log(node), held_bytes());
-    begin_feed(client, send_take, source);
+    begin_feed(client, c->argv[2], send_take, source);
 }
 
 WRITE_COMMAND(pull_command)
@@ -317,8 +352,9 @@ WRITE_COMMAND(pull_command)
     if (!heard) {
         sender_deinit(&send);
         reply_syntax_error(c->reply);
-    } else if (sender_possible(&send, origins, node_log(active_node()))) {
-        begin_feed(client, &send, NULL);
+    } else if (!is_owed(c->argv[2].ptr) &&
+               sender_possible(&send, origins, node_log(active_node()))) {
+        begin_feed(client, c->argv[2], &send, NULL);
     } else {
         begin_with_source(c, client, &send);
     }
