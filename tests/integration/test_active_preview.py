@@ -2,8 +2,6 @@
 mesh of three, whose links are cut and made again.  Their logs hold everything, so that no MERGE is
 needed.  tests/lib/active.py says where they run."""
 
-import os
-import signal
 import time
 
 import pytest
@@ -87,8 +85,7 @@ def test_a_peer_that_stands_still(make_node):
     a, b, c = nodes
     with c.connect() as cc:
         cc.ok("SET", "before", "1")
-        os.kill(c.pid, signal.SIGSTOP)
-        try:
+        with c.standing_still():
             with a.connect() as ca, b.connect() as cb:
                 begun = time.monotonic()
                 for i in range(300):
@@ -96,8 +93,6 @@ def test_a_peer_that_stands_still(make_node):
                     cb.ok("SET", "b%d" % i, "x" * 1000)
                 check_equal([a, b], "while the third stands still")
                 assert time.monotonic() - begun < scaled(10)
-        finally:
-            os.kill(c.pid, signal.SIGCONT)
     check_equal(nodes, "afterwards")
     with a.connect() as ca:
         assert ca.call("DBSIZE") == 601

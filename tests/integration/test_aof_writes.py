@@ -3,7 +3,6 @@ with blocks that the file system has ready."""
 
 import ctypes
 import os
-import signal
 
 import pytest
 
@@ -36,13 +35,10 @@ def content(server):
 
 def written_at_once(server, clients):
     """Several clients' pipelines wait for the server when it wakes."""
-    os.kill(server.pid, signal.SIGSTOP)
-    try:
+    with server.standing_still():
         for number, client in enumerate(clients):
             client.send_raw(b"".join(encode("SET", "k%d" % number, "%d:%d" % (number, n))
                                      for n in range(DEPTH)))
-    finally:
-        os.kill(server.pid, signal.SIGCONT)
 
 
 @pytest.mark.any_threads

@@ -1,7 +1,5 @@
 """repl-diskless-load: a replica that loads its primary's data set straight from the link."""
 
-import os
-import signal
 import socket
 
 import pytest
@@ -170,14 +168,11 @@ def test_same_history_is_served(make_server, make_oracle, kind):
             p.ok("SET", "k%d" % i, "old")
         follow(replica, primary)
         eventually(lambda: is_up(replica), "link", 30)
-        os.kill(replica.process.pid, signal.SIGSTOP)
-        try:
+        with replica.standing_still():
             p.call("CLIENT", "KILL", "TYPE", "replica")
             for i in range(1000):
                 p.ok("SET", "k%d" % i, "new" * 100)
             p.ok("CONFIG", "SET", "rdb-key-save-delay", "3000")
-        finally:
-            os.kill(replica.process.pid, signal.SIGCONT)
         with replica.connect() as r:
             eventually(lambda: persistence(replica)["async_loading"] == "1", "async loading", 30)
             about = persistence(replica)

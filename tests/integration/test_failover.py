@@ -16,22 +16,6 @@ pytestmark = pytest.mark.one_thread("the pause holds the only thread's clients")
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
 
 
-@pytest.fixture
-def stopped():
-    """stopped(server): does not run until the end of the test, or on(server)."""
-    pids = []
-
-    def make(server):
-        os.kill(server.pid, signal.SIGSTOP)
-        pids.append(server.pid)
-    yield make
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
-
-
 def follow(replica, primary):
     with replica.connect() as c:
         c.ok("REPLICAOF", "127.0.0.1", primary.port)
@@ -120,11 +104,11 @@ def test_with_redis(make_server, make_oracle, ours_first):
     assert second.info("stats")["sync_full"] == "0"
 
 
-def test_time_out_abort_and_force(make_server, stopped):
+def test_time_out_abort_and_force(make_server):
     first, second = make_server(NOW), make_server(NOW)
     attach(first, second)
     with first.connect() as c, first.connect() as d:
-        stopped(second)
+        second.stand_still()
         c.ok("SET", "a", "1")
         c.ok("FAILOVER", "TIMEOUT", 100)
         eventually(lambda: replication(first)["master_failover_state"] == "no-failover", "aborted", 30)
@@ -184,12 +168,12 @@ def test_refusals(make_server, make_oracle):
 
 # ---- SHUTDOWN ----
 
-def test_end_waits_for_replicas(make_server, stopped):
+def test_end_waits_for_replicas(make_server):
     primary = make_server(dict(NOW, **{"shutdown-timeout": "3600"}))
     replica = make_server(NOW)
     attach(primary, replica)
     with primary.connect() as c, primary.connect() as asks, primary.connect() as writes:
-        stopped(replica)
+        replica.stand_still()
         c.ok("SET", "a", "1")
         asks.send("SHUTDOWN")
         eventually(lambda: "shutdown_in_milliseconds" in primary.info("server"), "waiting", 30)
@@ -210,12 +194,12 @@ def test_end_waits_for_replicas(make_server, stopped):
 
 
 @pytest.mark.parametrize("how", ["command", "signal"])
-def test_replicas_have_everything_at_the_end(make_server, stopped, how):
+def test_replicas_have_everything_at_the_end(make_server, how):
     primary = make_server(dict(NOW, **{"shutdown-timeout": "3600"}))
     replica = make_server(NOW)
     attach(primary, replica)
     with primary.connect() as c, primary.connect() as asks:
-        stopped(replica)
+        replica.stand_still()
         for i in range(1000):
             c.ok("SET", "k%d" % i, "x" * 1000)
         if how == "command":
@@ -223,17 +207,17 @@ def test_replicas_have_everything_at_the_end(make_server, stopped, how):
         else:
             os.kill(primary.pid, signal.SIGTERM)
         eventually(lambda: "shutdown_in_milliseconds" in primary.info("server"), "waiting", 30)
-        os.kill(replica.pid, signal.SIGCONT)
+        replica.go_on()
     assert primary.wait_exit(60) == 0
     with replica.connect() as c:
         assert c.call("DBSIZE") == 1000
 
 
-def test_end_waits_no_longer(make_server, stopped):
+def test_end_waits_no_longer(make_server):
     primary = make_server(dict(NOW, **{"shutdown-timeout": "1"}))
     replica = make_server(NOW)
     attach(primary, replica)
-    stopped(replica)
+    replica.stand_still()
     with primary.connect() as c:
         c.ok("SET", "a", "1")
         c.send("SHUTDOWN")

@@ -2,7 +2,6 @@
 a child that still saves, a log or a replica."""
 
 import os
-import signal
 
 import pytest
 
@@ -166,12 +165,9 @@ def test_the_file_s_place_in_the_stream(make_server):
             r.ok("REPLICAOF", "127.0.0.1", primary.port)
             eventually(lambda: r.call("GET", "a") == b"1", "the key", 20)
             eventually(lambda: replication(replica)["master_link_status"] == "up", "link", 20)
-        os.kill(replica.pid, signal.SIGSTOP)
-        try:
+        with replica.standing_still():
             c.ok("FLUSHALL")
             crash(primary)
-        finally:
-            os.kill(replica.pid, signal.SIGCONT)
     with replica.connect() as r:
         r.ok("REPLICAOF", "127.0.0.1", primary.port)
     eventually(lambda: replication(replica)["master_link_status"] == "up", "link", 20)

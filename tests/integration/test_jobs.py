@@ -161,7 +161,7 @@ def test_runs_late_once_only(make_server):
     for s in (server, replica):
         with s.connect() as client:
             if s is replica:
-                client.ok("REPLICAOF", "NO", "ONE")
+                eventually(lambda c=client: c.call("REPLICAOF", "NO", "ONE") == b"OK", "loaded", 60)
             stands_still(client)
             assert number(client) == 1
             client.ok("SELECT", 3)

@@ -137,7 +137,8 @@ def test_oom_score_goes_with_the_role(make_server):
     with server.connect() as c:
         c.ok("REPLICAOF", "127.0.0.1", str(primary.port))
         eventually(lambda: score(server) == 200, "a replica's score")
-        c.ok("REPLICAOF", "NO", "ONE")
+        eventually(lambda: server.info("replication")["master_link_status"] == "up", "link", 30)
+        c.ok("REPLICAOF", "NO", "ONE")  # refused while it loads
         eventually(lambda: score(server) == 0, "a primary's score")
 
 

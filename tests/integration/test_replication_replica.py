@@ -336,7 +336,8 @@ def test_hello_tells_the_role(make_server):
         assert role(r) == b"master"
         follow(replica, primary)
         assert role(r) == b"replica" and role(p) == b"master"
-        r.ok("REPLICAOF", "NO", "ONE")
+        eventually(lambda: is_up(replica), "link", 30)
+        r.ok("REPLICAOF", "NO", "ONE")  # refused while it loads
         assert role(r) == b"master"
 
 

@@ -77,6 +77,18 @@ def running_in(group):
     return found
 
 
+def thread_states(pid):
+    """The states of its threads, as proc(5) has them."""
+    found = set()
+    for thread in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/stat" % (pid, thread), encoding="ascii", errors="replace") as file:
+                found.add(file.read().rpartition(")")[2].split()[0])
+        except OSError:
+            pass  # ended meanwhile
+    return found
+
+
 def session_of(pid):
     """The processes of the session that the process leads."""
     for name in os.listdir("/proc"):
@@ -228,6 +240,7 @@ class Server:
             self._trouble.append("died: exit status %s" % process.returncode)
         else:
             process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)  # where it stands still
             try:
                 status = process.wait(scaled(STOP_BOUND_S))
                 if status != self.expected_exit:
@@ -264,6 +277,25 @@ class Server:
             pass
         process.wait()
         eventually(lambda: not running_in(process.pid), "the children are gone")
+
+    # -- a server that does not run for a while
+
+    def stand_still(self):
+        """None of its threads runs when this is over: to another process a signal comes some time
+        after kill(). Until go_on(), or stop()."""
+        os.kill(self.pid, signal.SIGSTOP)
+        eventually(lambda: thread_states(self.pid) <= {"T", "t"}, "it stands still")
+
+    def go_on(self):
+        os.kill(self.pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def standing_still(self):
+        self.stand_still()
+        try:
+            yield
+        finally:
+            self.go_on()
 
     def _end_group(self, pid):
         try:
