@@ -97,14 +97,9 @@ static int run_commands(struct session *s)
     return status;
 }
 
-static int run_mode(struct session *s)
+/* What is done with a connection, other than commands. */
+static int run_connected(struct session *s)
 {
-    if (s->o->mode == MODE_COMMAND || s->o->mode == MODE_EVAL) {
-        return run_commands(s);
-    }
-    if (!session_connect(s)) {
-        return 1;
-    }
     switch (s->o->mode) {
     case MODE_SCAN:
         return mode_scan(s);
@@ -117,6 +112,17 @@ static int run_mode(struct session *s)
         return mode_pipe(s);
     default:
         abort();
+    }
+}
+
+static int run_mode(struct session *s)
+{
+    switch (s->o->mode) {
+    case MODE_COMMAND:
+    case MODE_EVAL:
+        return run_commands(s);
+    default:
+        return session_connect(s) ? run_connected(s) : 1;
     }
 }
 

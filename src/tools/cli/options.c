@@ -194,12 +194,6 @@ static void apply_eval(struct options *o, const char *value)
     o->eval_path = value;
 }
 
-static void apply_scan(struct options *o, const char *value)
-{
-    (void)value;
-    o->mode = MODE_SCAN;
-}
-
 static void apply_pattern(struct options *o, const char *value)
 {
     free(o->pattern);
@@ -244,30 +238,6 @@ static void apply_count(struct options *o, const char *value)
     if (!number_parse(value, 1, LLONG_MAX, &o->scan_count)) {
         die("Invalid count '%s'.", value);
     }
-}
-
-static void apply_stat(struct options *o, const char *value)
-{
-    (void)value;
-    o->mode = MODE_STAT;
-}
-
-static void apply_latency(struct options *o, const char *value)
-{
-    (void)value;
-    o->mode = MODE_LATENCY;
-}
-
-static void apply_latency_history(struct options *o, const char *value)
-{
-    (void)value;
-    o->mode = MODE_LATENCY_HISTORY;
-}
-
-static void apply_pipe(struct options *o, const char *value)
-{
-    (void)value;
-    o->mode = MODE_PIPE;
 }
 
 static void apply_pipe_timeout(struct options *o, const char *value)
@@ -386,14 +356,9 @@ static const struct option_row option_rows[] = {
     {"-X", OPTION_VALUE, apply_stdin_tag},
     {"--quoted-input", OPTION_FLAG, apply_quoted_input},
     {"--eval", OPTION_VALUE, apply_eval},
-    {"--scan", OPTION_FLAG, apply_scan},
     {"--pattern", OPTION_VALUE, apply_pattern},
     {"--quoted-pattern", OPTION_VALUE, apply_quoted_pattern},
     {"--count", OPTION_VALUE, apply_count},
-    {"--stat", OPTION_FLAG, apply_stat},
-    {"--latency", OPTION_FLAG, apply_latency},
-    {"--latency-history", OPTION_FLAG, apply_latency_history},
-    {"--pipe", OPTION_FLAG, apply_pipe},
     {"--pipe-timeout", OPTION_VALUE, apply_pipe_timeout},
     {"--raw", OPTION_FLAG, apply_raw},
     {"--no-raw", OPTION_FLAG, apply_no_raw},
@@ -420,20 +385,42 @@ static const struct option_row option_rows[] = {
     {"--cluster", OPTION_REFUSED, NULL},
     {"--force", OPTION_REFUSED, NULL},
     {"--no-motd", OPTION_FLAG, apply_no_motd},
-    {"--rdb", OPTION_REFUSED, NULL},
-    {"--functions-rdb", OPTION_REFUSED, NULL},
-    {"--replica", OPTION_REFUSED, NULL},
-    {"--slave", OPTION_REFUSED, NULL},
     {"--bigkeys", OPTION_REFUSED, NULL},
     {"--memkeys", OPTION_REFUSED, NULL},
     {"--memkeys-samples", OPTION_REFUSED, NULL},
     {"--hotkeys", OPTION_REFUSED, NULL},
+    {"--rdb", OPTION_REFUSED, NULL},
+    {"--functions-rdb", OPTION_REFUSED, NULL},
     {"--latency-dist", OPTION_REFUSED, NULL},
     {"--lru-test", OPTION_REFUSED, NULL},
     {"--intrinsic-latency", OPTION_REFUSED, NULL},
+    {"--replica", OPTION_REFUSED, NULL},
+    {"--slave", OPTION_REFUSED, NULL},
     {"--ldb", OPTION_REFUSED, NULL},
     {"--ldb-sync-mode", OPTION_REFUSED, NULL},
 };
+
+/* Flags that say what to do, and nothing else; of several the last holds. */
+static const struct {
+    const char *name;
+    enum cli_mode mode;
+} mode_rows[] = {
+    {"--scan", MODE_SCAN},       {"--stat", MODE_STAT},
+    {"--latency", MODE_LATENCY}, {"--latency-history", MODE_LATENCY_HISTORY},
+    {"--pipe", MODE_PIPE},
+
+};
+
+static bool take_mode(struct options *o, const char *name)
+{
+    for (size_t i = 0; i < sizeof(mode_rows) / sizeof(mode_rows[0]); i++) {
+        if (strcmp(mode_rows[i].name, name) == 0) {
+            o->mode = mode_rows[i].mode;
+            return true;
+        }
+    }
+    return false;
+}
 
 static const struct option_row *find_row(const char *name)
 {
@@ -454,6 +441,9 @@ static void set_defaults(struct options *o)
     o->element_delimiter = "\n";
     o->command_delimiter = "\n";
     o->pipe_timeout_s = 30;
+    o->memory_samples = -1;
+    o->cursor = "0";
+    o->top = 10;
     bool terminal = isatty(STDOUT_FILENO) != 0;
     o->output = terminal || getenv("FAKETTY") != NULL ? OUTPUT_TTY : OUTPUT_RAW;
     o->show_pushes = terminal;
@@ -496,6 +486,10 @@ void cli_options_parse(struct options *o, int argc, char **argv)
     set_defaults(o);
     int i = 1;
     while (i < argc && argv[i][0] == '-') {
+        if (take_mode(o, argv[i])) {
+            i++;
+            continue;
+        }
         const struct option_row *row = find_row(argv[i]);
         bool last = i == argc - 1;
         if (row != NULL && row->kind == OPTION_REFUSED) {
