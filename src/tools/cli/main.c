@@ -110,6 +110,11 @@ static int run_connected(struct session *s)
         return mode_latency(s);
     case MODE_PIPE:
         return mode_pipe(s);
+    case MODE_BIGKEYS:
+    case MODE_MEMKEYS:
+        return mode_bigkeys(s);
+    case MODE_HOTKEYS:
+        return mode_hotkeys(s);
     default:
         abort();
     }

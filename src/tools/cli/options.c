@@ -240,6 +240,20 @@ static void apply_count(struct options *o, const char *value)
     }
 }
 
+/* MEMORY USAGE's SAMPLES; 0 is all elements. */
+static void apply_samples(struct options *o, const char *value, enum cli_mode mode)
+{
+    if (!number_parse(value, 0, LLONG_MAX, &o->memory_samples)) {
+        die("Invalid number of samples '%s'.", value);
+    }
+    o->mode = mode;
+}
+
+static void apply_memkeys_samples(struct options *o, const char *value)
+{
+    apply_samples(o, value, MODE_MEMKEYS);
+}
+
 static void apply_pipe_timeout(struct options *o, const char *value)
 {
     long long seconds;
@@ -385,10 +399,7 @@ static const struct option_row option_rows[] = {
     {"--cluster", OPTION_REFUSED, NULL},
     {"--force", OPTION_REFUSED, NULL},
     {"--no-motd", OPTION_FLAG, apply_no_motd},
-    {"--bigkeys", OPTION_REFUSED, NULL},
-    {"--memkeys", OPTION_REFUSED, NULL},
-    {"--memkeys-samples", OPTION_REFUSED, NULL},
-    {"--hotkeys", OPTION_REFUSED, NULL},
+    {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
     {"--rdb", OPTION_REFUSED, NULL},
     {"--functions-rdb", OPTION_REFUSED, NULL},
     {"--latency-dist", OPTION_REFUSED, NULL},
@@ -407,7 +418,8 @@ static const struct {
 } mode_rows[] = {
     {"--scan", MODE_SCAN},       {"--stat", MODE_STAT},
     {"--latency", MODE_LATENCY}, {"--latency-history", MODE_LATENCY_HISTORY},
-    {"--pipe", MODE_PIPE},
+    {"--pipe", MODE_PIPE},       {"--bigkeys", MODE_BIGKEYS},
+    {"--memkeys", MODE_MEMKEYS}, {"--hotkeys", MODE_HOTKEYS},
 
 };
 
