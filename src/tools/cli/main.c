@@ -110,6 +110,9 @@ static int run_connected(struct session *s)
         return mode_latency(s);
     case MODE_PIPE:
         return mode_pipe(s);
+    case MODE_RDB:
+    case MODE_FUNCTIONS_RDB:
+        return mode_rdb(s);
     case MODE_BIGKEYS:
     case MODE_MEMKEYS:
         return mode_bigkeys(s);

@@ -254,6 +254,18 @@ static void apply_memkeys_samples(struct options *o, const char *value)
     apply_samples(o, value, MODE_MEMKEYS);
 }
 
+static void apply_rdb(struct options *o, const char *value)
+{
+    o->mode = MODE_RDB;
+    o->rdb_path = value;
+}
+
+static void apply_functions_rdb(struct options *o, const char *value)
+{
+    o->mode = MODE_FUNCTIONS_RDB;
+    o->rdb_path = value;
+}
+
 static void apply_pipe_timeout(struct options *o, const char *value)
 {
     long long seconds;
@@ -399,9 +411,9 @@ static const struct option_row option_rows[] = {
     {"--cluster", OPTION_REFUSED, NULL},
     {"--force", OPTION_REFUSED, NULL},
     {"--no-motd", OPTION_FLAG, apply_no_motd},
+    {"--rdb", OPTION_VALUE, apply_rdb},
+    {"--functions-rdb", OPTION_VALUE, apply_functions_rdb},
     {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
-    {"--rdb", OPTION_REFUSED, NULL},
-    {"--functions-rdb", OPTION_REFUSED, NULL},
     {"--latency-dist", OPTION_REFUSED, NULL},
     {"--lru-test", OPTION_REFUSED, NULL},
     {"--intrinsic-latency", OPTION_REFUSED, NULL},
