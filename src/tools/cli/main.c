@@ -108,6 +108,10 @@ static int run_connected(struct session *s)
     case MODE_LATENCY:
     case MODE_LATENCY_HISTORY:
         return mode_latency(s);
+    case MODE_LATENCY_DIST:
+        return mode_latency_dist(s);
+    case MODE_LRU_TEST:
+        return mode_lru_test(s);
     case MODE_PIPE:
         return mode_pipe(s);
     case MODE_RDB:
@@ -129,6 +133,8 @@ static int run_mode(struct session *s)
     case MODE_COMMAND:
     case MODE_EVAL:
         return run_commands(s);
+    case MODE_INTRINSIC_LATENCY:
+        return mode_intrinsic_latency(s);
     default:
         return session_connect(s) ? run_connected(s) : 1;
     }

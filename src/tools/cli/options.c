@@ -266,6 +266,22 @@ static void apply_functions_rdb(struct options *o, const char *value)
     o->rdb_path = value;
 }
 
+static void apply_lru_test(struct options *o, const char *value)
+{
+    if (!number_parse(value, 1, INT_MAX, &o->lru_keys)) {
+        die("Invalid number of keys '%s'.", value);
+    }
+    o->mode = MODE_LRU_TEST;
+}
+
+static void apply_intrinsic_latency(struct options *o, const char *value)
+{
+    if (!number_parse(value, 1, INT_MAX, &o->intrinsic_s)) {
+        die("Invalid number of seconds '%s'.", value);
+    }
+    o->mode = MODE_INTRINSIC_LATENCY;
+}
+
 static void apply_pipe_timeout(struct options *o, const char *value)
 {
     long long seconds;
@@ -414,9 +430,8 @@ static const struct option_row option_rows[] = {
     {"--rdb", OPTION_VALUE, apply_rdb},
     {"--functions-rdb", OPTION_VALUE, apply_functions_rdb},
     {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
-    {"--latency-dist", OPTION_REFUSED, NULL},
-    {"--lru-test", OPTION_REFUSED, NULL},
-    {"--intrinsic-latency", OPTION_REFUSED, NULL},
+    {"--lru-test", OPTION_VALUE, apply_lru_test},
+    {"--intrinsic-latency", OPTION_VALUE, apply_intrinsic_latency},
     {"--replica", OPTION_REFUSED, NULL},
     {"--slave", OPTION_REFUSED, NULL},
     {"--ldb", OPTION_REFUSED, NULL},
@@ -428,11 +443,15 @@ static const struct {
     const char *name;
     enum cli_mode mode;
 } mode_rows[] = {
-    {"--scan", MODE_SCAN},       {"--stat", MODE_STAT},
-    {"--latency", MODE_LATENCY}, {"--latency-history", MODE_LATENCY_HISTORY},
-    {"--pipe", MODE_PIPE},       {"--bigkeys", MODE_BIGKEYS},
-    {"--memkeys", MODE_MEMKEYS}, {"--hotkeys", MODE_HOTKEYS},
-
+    {"--scan", MODE_SCAN},
+    {"--stat", MODE_STAT},
+    {"--latency", MODE_LATENCY},
+    {"--latency-history", MODE_LATENCY_HISTORY},
+    {"--pipe", MODE_PIPE},
+    {"--bigkeys", MODE_BIGKEYS},
+    {"--memkeys", MODE_MEMKEYS},
+    {"--hotkeys", MODE_HOTKEYS},
+    {"--latency-dist", MODE_LATENCY_DIST},
 };
 
 static bool take_mode(struct options *o, const char *name)
