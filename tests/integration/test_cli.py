@@ -496,7 +496,7 @@ def test_nonsense_is_refused(args):
 @pytest.mark.parametrize(
     "option",
     [
-        "--cluster --force --slave --replica --ldb --ldb-sync-mode"
+        "--cluster --force --ldb --ldb-sync-mode"
     ][0].split(),
 )
 def test_what_is_missing_is_refused_by_name(option):

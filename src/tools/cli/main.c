@@ -117,6 +117,8 @@ static int run_connected(struct session *s)
     case MODE_RDB:
     case MODE_FUNCTIONS_RDB:
         return mode_rdb(s);
+    case MODE_REPLICA:
+        return mode_replica(s);
     case MODE_BIGKEYS:
     case MODE_MEMKEYS:
         return mode_bigkeys(s);

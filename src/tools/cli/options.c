@@ -432,8 +432,6 @@ static const struct option_row option_rows[] = {
     {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
     {"--lru-test", OPTION_VALUE, apply_lru_test},
     {"--intrinsic-latency", OPTION_VALUE, apply_intrinsic_latency},
-    {"--replica", OPTION_REFUSED, NULL},
-    {"--slave", OPTION_REFUSED, NULL},
     {"--ldb", OPTION_REFUSED, NULL},
     {"--ldb-sync-mode", OPTION_REFUSED, NULL},
 };
@@ -448,6 +446,8 @@ static const struct {
     {"--latency", MODE_LATENCY},
     {"--latency-history", MODE_LATENCY_HISTORY},
     {"--pipe", MODE_PIPE},
+    {"--replica", MODE_REPLICA},
+    {"--slave", MODE_REPLICA},
     {"--bigkeys", MODE_BIGKEYS},
     {"--memkeys", MODE_MEMKEYS},
     {"--hotkeys", MODE_HOTKEYS},
