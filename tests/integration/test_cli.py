@@ -455,8 +455,13 @@ def test_failing_to_connect(tmp_path):
         same("-s", str(tmp_path / "none"), "ping")
         same("-s", str(tmp_path / "none"), stdin=b"ping\n")
         same("-h", "nosuch.invalid", "-p", port, "ping")
-        for mode in "--scan", "--stat", "--latency", "--pipe":
+        for mode in (
+            "--scan --stat --latency --latency-history --latency-dist --pipe --bigkeys --memkeys"
+            " --hotkeys --replica --slave"
+        ).split():
             same("-p", port, mode)
+        for mode in "--memkeys-samples 5", "--lru-test 5", "--rdb x", "--functions-rdb x":
+            same("-p", port, *mode.split())
 
 
 @pytest.mark.parametrize(
@@ -474,6 +479,18 @@ def test_failing_to_connect(tmp_path):
         ["-i", "nan"],
         ["--count", "0"],
         ["--pipe-timeout", "x"],
+        ["--memkeys-samples", "-1"],
+        ["--memkeys-samples", "x"],
+        ["--keystats-samples", "1x"],
+        ["--top", "-1"],
+        ["--top", "1000001"],
+        ["--cursor", "x"],
+        ["--cursor", "-1"],
+        ["--cursor", "123456789012345678901"],
+        ["--lru-test", "0"],
+        ["--lru-test", "x"],
+        ["--intrinsic-latency", "0"],
+        ["--intrinsic-latency", "99999999999"],
         ["-u", "redis://h:0"],
         ["-u", "redis://h:x/1"],
         ["-u", "redis://h/abc"],
@@ -527,7 +544,7 @@ def test_help_and_version():
         options = re.findall(r'\{"(--?[\w-]+)", (?:OPTION|MODE)', source.read())
     assert len(options) > 40
     for option in options:
-        if option != "-v" and not re.match("--(ldb-|mem|keystats|top|cursor|big|hot|rdb|functions|replica|slave|latency-dist|lru|intrinsic)", option):
+        if option != "-v" and not re.match("--ldb-", option):
             assert option.encode() in text.out, option
 
 

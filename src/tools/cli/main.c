@@ -124,6 +124,8 @@ static int run_connected(struct session *s)
         return mode_bigkeys(s);
     case MODE_HOTKEYS:
         return mode_hotkeys(s);
+    case MODE_KEYSTATS:
+        return mode_keystats(s);
     default:
         abort();
     }

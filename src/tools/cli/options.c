@@ -14,6 +14,12 @@
 #include "tools/cli/version.h"
 #include "tools/common/text.h"
 
+/* A cursor is an unsigned number of 64 bits. */
+#define CURSOR_DIGITS_MAX 20
+
+/* More than a person reads, and still nothing for the memory. */
+#define TOP_MAX 1000000
+
 __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
 {
     va_list args;
@@ -254,6 +260,27 @@ static void apply_memkeys_samples(struct options *o, const char *value)
     apply_samples(o, value, MODE_MEMKEYS);
 }
 
+static void apply_keystats_samples(struct options *o, const char *value)
+{
+    apply_samples(o, value, MODE_KEYSTATS);
+}
+
+static void apply_cursor(struct options *o, const char *value)
+{
+    size_t digits = strspn(value, "0123456789");
+    if (digits == 0 || digits > CURSOR_DIGITS_MAX || value[digits] != '\0') {
+        die("Invalid cursor '%s'.", value);
+    }
+    o->cursor = value;
+}
+
+static void apply_top(struct options *o, const char *value)
+{
+    if (!number_parse(value, 0, TOP_MAX, &o->top)) {
+        die("Invalid number of top keys '%s'.", value);
+    }
+}
+
 static void apply_rdb(struct options *o, const char *value)
 {
     o->mode = MODE_RDB;
@@ -430,6 +457,9 @@ static const struct option_row option_rows[] = {
     {"--rdb", OPTION_VALUE, apply_rdb},
     {"--functions-rdb", OPTION_VALUE, apply_functions_rdb},
     {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
+    {"--keystats-samples", OPTION_VALUE, apply_keystats_samples},
+    {"--cursor", OPTION_VALUE, apply_cursor},
+    {"--top", OPTION_VALUE, apply_top},
     {"--lru-test", OPTION_VALUE, apply_lru_test},
     {"--intrinsic-latency", OPTION_VALUE, apply_intrinsic_latency},
     {"--ldb", OPTION_REFUSED, NULL},
@@ -441,17 +471,12 @@ static const struct {
     const char *name;
     enum cli_mode mode;
 } mode_rows[] = {
-    {"--scan", MODE_SCAN},
-    {"--stat", MODE_STAT},
-    {"--latency", MODE_LATENCY},
-    {"--latency-history", MODE_LATENCY_HISTORY},
-    {"--pipe", MODE_PIPE},
-    {"--replica", MODE_REPLICA},
-    {"--slave", MODE_REPLICA},
-    {"--bigkeys", MODE_BIGKEYS},
-    {"--memkeys", MODE_MEMKEYS},
-    {"--hotkeys", MODE_HOTKEYS},
-    {"--latency-dist", MODE_LATENCY_DIST},
+    {"--scan", MODE_SCAN},         {"--stat", MODE_STAT},
+    {"--latency", MODE_LATENCY},   {"--latency-history", MODE_LATENCY_HISTORY},
+    {"--pipe", MODE_PIPE},         {"--replica", MODE_REPLICA},
+    {"--slave", MODE_REPLICA},     {"--bigkeys", MODE_BIGKEYS},
+    {"--memkeys", MODE_MEMKEYS},   {"--hotkeys", MODE_HOTKEYS},
+    {"--keystats", MODE_KEYSTATS}, {"--latency-dist", MODE_LATENCY_DIST},
 };
 
 static bool take_mode(struct options *o, const char *name)
