@@ -510,12 +510,7 @@ def test_nonsense_is_refused(args):
     assert outcome.status == 1 and outcome.err.count(b"\n") == 1 and outcome.out == b""
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--cluster --force --ldb --ldb-sync-mode"
-    ][0].split(),
-)
+@pytest.mark.parametrize("option", ["--cluster", "--force", "--ldb", "--ldb-sync-mode"])
 def test_what_is_missing_is_refused_by_name(option):
     outcome = cli(option, "1")
     assert outcome.status == 1

@@ -42,12 +42,6 @@ static void visit(struct walk *w, const struct walk_key *key)
     }
 }
 
-static void show(struct walk *w)
-{
-    (void)w;
-    fflush(stdout);
-}
-
 static double share(unsigned long long part, unsigned long long whole)
 {
     return whole > 0 ? (double)part / (double)whole : 0;
@@ -94,7 +88,7 @@ int mode_bigkeys(struct session *s)
         .kinds = &b.kinds,
         .cursor = "0",
     };
-    struct walk w = {.visit = visit, .page_done = show, .context = &b};
+    struct walk w = {.visit = visit, .context = &b};
     printf("\n# Scanning the entire keyspace to find biggest keys as well as\n"
            "# average sizes per key type.  You can use -i 0.1 to sleep 0.1 sec\n"
            "# per 100 SCAN commands (not usually needed).\n\n");

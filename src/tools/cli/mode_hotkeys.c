@@ -28,12 +28,6 @@ static void visit(struct walk *w, const struct walk_key *key)
     }
 }
 
-static void show(struct walk *w)
-{
-    (void)w;
-    fflush(stdout);
-}
-
 static void print_summary(const struct walk *w, const struct top *top, bool interrupted)
 {
     printf("\n-------- summary -------\n\n");
@@ -55,7 +49,7 @@ int mode_hotkeys(struct session *s)
     struct top top;
     top_init(&top, HOTKEYS_MAX);
     struct walk_plan plan = {.frequency = true, .cursor = "0"};
-    struct walk w = {.visit = visit, .page_done = show, .context = &top};
+    struct walk w = {.visit = visit, .context = &top};
     printf("\n# Scanning the entire keyspace to find hot keys as well as\n"
            "# average sizes per key type.  You can use -i 0.1 to sleep 0.1 sec\n"
            "# per 100 SCAN commands (not usually needed).\n\n");

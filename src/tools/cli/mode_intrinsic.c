@@ -4,8 +4,8 @@
  * whoever else runs here take away; no server on this machine can have a better latency. */
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "tools/cli/modes.h"
 
 /* Steps of one piece of work: some hundred nanoseconds, so that the clock's own cost is small. */
@@ -13,13 +13,6 @@
 
 /* Several pieces between two looks at whether it is to end. */
 #define INTRINSIC_RUNS 64
-
-static long long now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (long long)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 /* Each step needs the one before. */
 static uint64_t work(uint64_t seed)
@@ -42,26 +35,26 @@ int mode_intrinsic_latency(struct session *s)
 {
     session_catch_interrupts(s);
     volatile uint64_t sink = 1; /* the work's result is wanted, says this */
-    long long start_ns = now_ns();
+    long long start_ns = (long long)clock_mono_ns();
     long long end_ns = start_ns + s->o->intrinsic_s * 1000000000;
     long long before_ns = start_ns;
     long long runs = 0;
     long long max_us = 0;
-    while (before_ns < end_ns && session_interrupted == 0) {
+    do {
         for (int i = 0; i < INTRINSIC_RUNS; i++) {
             sink = work(sink);
-            long long after_ns = now_ns();
+            long long after_ns = (long long)clock_mono_ns();
             long long us = (after_ns - before_ns) / 1000;
             if (us > max_us) {
                 max_us = us;
                 printf("Max latency so far: %lld microseconds.\n", max_us);
                 fflush(stdout);
-                after_ns = now_ns(); /* printing is not what is measured */
+                after_ns = (long long)clock_mono_ns(); /* printing is not what is measured */
             }
             before_ns = after_ns;
             runs++;
         }
-    }
-    print_result(runs > 0 ? runs : 1, before_ns - start_ns, max_us);
+    } while (before_ns < end_ns && session_interrupted == 0);
+    print_result(runs, before_ns - start_ns, max_us);
     return 0;
 }

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "tools/cli/histogram.h"
 #include "tools/cli/modes.h"
 #include "tools/cli/number.h"
@@ -43,13 +43,6 @@ struct keystats {
     long long drawn_ms; /* when the last picture was drawn; 0: none yet */
     size_t lines;       /* it has */
 };
-
-static long long now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* ---- the report, part by part ---- */
 
@@ -307,7 +300,7 @@ static void visit(struct walk *w, const struct walk_key *key)
 static void page_done(struct walk *w)
 {
     struct keystats *k = w->context;
-    long long now = now_ms();
+    long long now = (long long)(clock_mono_us() / 1000);
     if (k->terminal && (k->drawn_ms == 0 || now - k->drawn_ms >= KEYSTATS_PICTURE_MS)) {
         k->drawn_ms = now;
         draw_picture(k);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "tools/cli/modes.h"
 
 /* Between two PINGs. */
@@ -35,13 +36,6 @@ static const int palette[] = {0,   233, 234, 235, 237, 239, 241, 243, 245, 247,
                               144, 143, 142, 184, 226, 214, 208, 202, 196};
 
 #define DIST_COLORS ((int)(sizeof(palette) / sizeof(palette[0])))
-
-static long long now_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
 
 static void print_legend(void)
 {
@@ -83,19 +77,19 @@ static bool measure(struct session *s, const struct words *ping, long long perio
 {
     long long counts[DIST_BANDS] = {0};
     long long total = 0;
-    long long start_us = now_us();
+    uint64_t start_us = clock_mono_us();
     do {
-        long long sent_us = now_us();
+        uint64_t sent_us = clock_mono_us();
         struct reply *reply = session_ask(s, ping);
         if (reply == NULL) {
             return false;
         }
         reply_destroy(&reply);
-        counts[band_of(now_us() - sent_us)]++;
+        counts[band_of((long long)(clock_mono_us() - sent_us))]++;
         total++;
         struct timespec pause = {0, DIST_PAUSE_US * 1000L};
         (void)nanosleep(&pause, NULL);
-    } while (now_us() - start_us <= period_us);
+    } while (clock_mono_us() - start_us <= (uint64_t)period_us);
     print_row(counts, total);
     return true;
 }

@@ -4,12 +4,11 @@
  * and the one that is looked for are drawn from the same power law, which gives about four fifths
  * of the requests to one fifth of the keys. */
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "base/clock.h"
+#include "base/rand.h"
 #include "tools/cli/modes.h"
 
 /* Commands a pipeline. */
@@ -25,34 +24,17 @@
 
 struct lru {
     struct session *s;
-    uint64_t random;
     long long hits;
     long long misses;
     struct text out;
 };
 
-static long long now_ms(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-/* xorshift64*; the state is never 0 */
-static uint64_t draw(struct lru *l)
-{
-    l->random ^= l->random >> 12;
-    l->random ^= l->random << 25;
-    l->random ^= l->random >> 27;
-    return l->random * UINT64_C(2685821657736338717);
-}
-
 /* 1 to `max`: the inverse of the law's distribution function, turned round, so that 1 is the most
  * frequent. */
-static long long draw_key(struct lru *l, long long max)
+static long long draw_key(long long max)
 {
-    double r = (double)(draw(l) >> 11) / 9007199254740992.0; /* 2^53: [0, 1) */
-    double x = (double)max * pow(r, 1 / (LRU_ALPHA + 1));    /* [0, max), mostly high */
+    double r = (double)(rand_u64() >> 11) / 9007199254740992.0; /* 2^53: [0, 1) */
+    double x = (double)max * pow(r, 1 / (LRU_ALPHA + 1));       /* [0, max), mostly high */
     long long key = max - (long long)x;
     return key < 1 ? 1 : key; /* rounding */
 }
@@ -60,13 +42,13 @@ static long long draw_key(struct lru *l, long long max)
 static void put_command(struct lru *l, bool write)
 {
     char key[32];
-    snprintf(key, sizeof(key), "lru:%lld", draw_key(l, l->s->o->lru_keys));
+    snprintf(key, sizeof(key), "lru:%lld", draw_key(l->s->o->lru_keys));
     text_append_format(&l->out, "*%d\r\n$3\r\n%s\r\n$%zu\r\n%s\r\n", write ? 3 : 2,
                        write ? "SET" : "GET", strlen(key), key);
     if (write) {
         char value[LRU_VALUE_BYTES];
         for (size_t i = 0; i < sizeof(value); i++) {
-            value[i] = (char)('A' + draw(l) % 58);
+            value[i] = (char)('A' + rand_below(58));
         }
         text_append_format(&l->out, "$%d\r\n%.*s\r\n", LRU_VALUE_BYTES, LRU_VALUE_BYTES, value);
     }
@@ -120,21 +102,18 @@ static void print_row(const struct lru *l, long long elapsed_ms)
 
 int mode_lru_test(struct session *s)
 {
-    struct lru l = {.s = s, .random = 1, .hits = 0, .misses = 0};
-    if (getrandom(&l.random, sizeof(l.random), 0) != (ssize_t)sizeof(l.random) || l.random == 0) {
-        l.random = 1;
-    }
+    struct lru l = {.s = s, .hits = 0, .misses = 0};
     text_init(&l.out);
     bool good = true;
     while (good) {
-        long long start_ms = now_ms();
+        long long start_ms = (long long)(clock_mono_us() / 1000);
         l.hits = 0;
         l.misses = 0;
-        while (good && now_ms() - start_ms < LRU_PERIOD_MS) {
+        while (good && (long long)(clock_mono_us() / 1000) - start_ms < LRU_PERIOD_MS) {
             good = run_pipeline(&l, true) && run_pipeline(&l, false);
         }
         if (good) {
-            print_row(&l, now_ms() - start_ms);
+            print_row(&l, (long long)(clock_mono_us() / 1000) - start_ms);
         }
     }
     text_deinit(&l.out);

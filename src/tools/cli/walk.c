@@ -283,6 +283,7 @@ static enum walk_end take_last_answers(struct march *m)
     if (w->page_done != NULL) {
         w->page_done(w);
     }
+    fflush(stdout);
     return WALK_DONE;
 }
 

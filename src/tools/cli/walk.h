@@ -45,7 +45,8 @@ struct walk {
     unsigned long long sampled; /* keys visited, this one included */
     double percent;             /* of the keys, before the present page; at most 100 */
     char cursor[24];            /* of the present page; behind the last one "0" */
-    /* Called for each key, and behind each page; `context` is theirs. NULL: of no interest. */
+    /* Called for each key, and behind each page (may be NULL); `context` is theirs. What they print
+     * appears a page at a time. */
     void (*visit)(struct walk *w, const struct walk_key *key);
     void (*page_done)(struct walk *w);
     void *context;
