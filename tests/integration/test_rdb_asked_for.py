@@ -1,5 +1,5 @@
 """Parts of the data set that a connection asks for (REPLCONF rdb-only, rdb-filter-only), and Debian's
-redis-cli --rdb and --functions-rdb, which do so. Each beside redis-server."""
+redis-cli and keydb-cli --rdb and --functions-rdb, which do so. Each beside redis-server."""
 
 import contextlib
 import os
@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from lib.bounds import eventually, scaled
+from lib.cli import CLI, THEIRS
 from lib.replica import Played
 from lib.replication import replication
 from lib.resp import Closed
@@ -18,7 +19,6 @@ pytestmark = pytest.mark.any_threads
 NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1000"}
 LIBRARY = "#!lua name=lib\nredis.register_function('f', function() return 'from a library' end)"
 EOF = ("capa", "eof")
-CLI = "/usr/bin/redis-cli"
 
 
 @pytest.fixture(params=["ours", "redis"])
@@ -156,13 +156,14 @@ def written_to(server):
     writer.join()
 
 
+@pytest.mark.parametrize("program", [THEIRS, CLI], ids=["redis-cli", "keydb-cli"])
 @pytest.mark.parametrize("option", ["--rdb", "--functions-rdb"])
-def test_redis_cli(make, make_server, make_oracle, option):
+def test_redis_cli(make, make_server, make_oracle, option, program):
     """While others write; the file loads in both servers."""
     server = make()
     file = server.file("fetched.rdb")
     with written_to(server):
-        done = subprocess.run([CLI, "-p", str(server.port), option, file], capture_output=True,
+        done = subprocess.run([program, "-p", str(server.port), option, file], capture_output=True,
                               check=False, timeout=scaled(20))
         assert done.returncode == 0, done.stderr
     with open(file, "rb") as fetched:

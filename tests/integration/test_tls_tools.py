@@ -75,6 +75,22 @@ def test_cli_pipe_and_scan(target):
     assert b"errors: 0, replies: 20000" in target.cli(*target.tls, "--pipe", stdin=data).stdout
 
 
+def test_cli_walks_and_transfers(target, tmp_path):
+    """Pipelines with large pages and names, and a data set that is no reply."""
+    data = b"".join(b"*3\r\n$3\r\nSET\r\n$405\r\n%s%05d\r\n$100\r\n%s\r\n" % (b"k" * 400, n, b"v" * 100)
+                    for n in range(3000))
+    assert b"errors: 0, replies: 3000" in target.cli(*target.tls, "--pipe", stdin=data).stdout
+    target.cli(*target.tls, "config", "set", "rdbcompression", "no", "repl-diskless-sync-delay", "0")
+    for count in "50", "20000":
+        done = target.cli(*target.tls, "--bigkeys", "--count", count)
+        assert b"3000 strings with 300000 bytes (100.00% of keys, avg size 100.00)\n" in done.stdout
+    assert b"Keys sampled: 3000\n" in target.cli(*target.tls, "--keystats").stdout
+    for words in target.tls, ["-u", "rediss://localhost:%d" % target.port, *target.trusts, *target.shows]:
+        target.cli(*words, "--rdb", tmp_path / "got.rdb")
+        with open(tmp_path / "got.rdb", "rb") as got:
+            assert got.read().count(b"k" * 400) == 3000
+
+
 @pytest.mark.any_threads
 def test_cli_says_why_not_as_redis_cli(target):
     missing = "/nonexistent"

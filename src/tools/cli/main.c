@@ -97,14 +97,9 @@ static int run_commands(struct session *s)
     return status;
 }
 
-static int run_mode(struct session *s)
+/* What is done with a connection, other than commands. */
+static int run_connected(struct session *s)
 {
-    if (s->o->mode == MODE_COMMAND || s->o->mode == MODE_EVAL) {
-        return run_commands(s);
-    }
-    if (!session_connect(s)) {
-        return 1;
-    }
     switch (s->o->mode) {
     case MODE_SCAN:
         return mode_scan(s);
@@ -113,10 +108,39 @@ static int run_mode(struct session *s)
     case MODE_LATENCY:
     case MODE_LATENCY_HISTORY:
         return mode_latency(s);
+    case MODE_LATENCY_DIST:
+        return mode_latency_dist(s);
+    case MODE_LRU_TEST:
+        return mode_lru_test(s);
     case MODE_PIPE:
         return mode_pipe(s);
+    case MODE_RDB:
+    case MODE_FUNCTIONS_RDB:
+        return mode_rdb(s);
+    case MODE_REPLICA:
+        return mode_replica(s);
+    case MODE_BIGKEYS:
+    case MODE_MEMKEYS:
+        return mode_bigkeys(s);
+    case MODE_HOTKEYS:
+        return mode_hotkeys(s);
+    case MODE_KEYSTATS:
+        return mode_keystats(s);
     default:
         abort();
+    }
+}
+
+static int run_mode(struct session *s)
+{
+    switch (s->o->mode) {
+    case MODE_COMMAND:
+    case MODE_EVAL:
+        return run_commands(s);
+    case MODE_INTRINSIC_LATENCY:
+        return mode_intrinsic_latency(s);
+    default:
+        return session_connect(s) ? run_connected(s) : 1;
     }
 }
 

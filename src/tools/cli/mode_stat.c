@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "tools/cli/modes.h"
+#include "tools/cli/number.h"
 
 /* The heading is repeated after this many rows. */
 #define STAT_ROWS 20
@@ -38,22 +39,6 @@ static long long info_keys(const char *info)
     return sum;
 }
 
-static void human_bytes(char out[32], long long bytes)
-{
-    static const char units[] = "KMGTPE";
-    if (bytes < 1024) {
-        snprintf(out, 32, "%lldB", bytes);
-        return;
-    }
-    double value = (double)bytes / 1024;
-    size_t unit = 0;
-    while (value >= 1024 && unit < sizeof(units) - 2) {
-        value /= 1024;
-        unit++;
-    }
-    snprintf(out, 32, "%.2f%c", value, units[unit]);
-}
-
 static const char *child_state(const char *info)
 {
     if (info_number(info, "bgsave_in_progress") == 1 ||
@@ -74,10 +59,10 @@ static void print_heading(void)
 
 static void print_row(const char *info, long long *requests_before)
 {
-    char memory[32];
+    char memory[NUMBER_HUMAN_BYTES];
     char requests[64];
     long long total = info_number(info, "total_commands_processed");
-    human_bytes(memory, info_number(info, "used_memory"));
+    number_human_bytes(memory, info_number(info, "used_memory"));
     snprintf(requests, sizeof(requests), "%lld (+%lld)", total,
              *requests_before == 0 ? 0 : total - *requests_before);
     *requests_before = total;

@@ -1,5 +1,4 @@
-/* The things keydb-cli does besides running commands: --eval, --scan, --stat, --latency,
- * --latency-history, --pipe. One file each.
+/* The things keydb-cli does besides running commands. One file each.
  *
  * State: the session's. Each returns the program's exit status; those that never end by themselves
  * return when the connection fails. Failures are reported on standard error. */
@@ -20,6 +19,28 @@ int mode_stat(struct session *s);
 
 /* Measures how long PING takes. */
 int mode_latency(struct session *s);
+
+/* The same, each period a row of coloured cells, one for each band of latency. */
+int mode_latency_dist(struct session *s);
+
+/* How long a busy process on this machine is kept from running. Asks no server. */
+int mode_intrinsic_latency(struct session *s);
+
+/* Fills a cache with keys of which few are asked for often, and tells how many it still has. */
+int mode_lru_test(struct session *s);
+
+/* Fetches the data set, or its functions only, into a file. */
+int mode_rdb(struct session *s);
+
+/* Prints the commands that the server sends to its replicas. */
+int mode_replica(struct session *s);
+
+/* Walks over all keys: which have the most elements (--bigkeys) or take the most memory
+ * (--memkeys), of each type; which are read most; both sizes, and how they are distributed. Ctrl-C
+ * ends the walk, not the report. */
+int mode_bigkeys(struct session *s);
+int mode_hotkeys(struct session *s);
+int mode_keystats(struct session *s);
 
 /* Sends standard input as it is, and counts the replies. */
 int mode_pipe(struct session *s);

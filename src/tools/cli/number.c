@@ -2,6 +2,7 @@
 #include "tools/cli/number.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,4 +33,20 @@ bool number_parse_seconds(const char *text, long long *out_us)
     }
     *out_us = (long long)(seconds * 1000000.0);
     return true;
+}
+
+void number_human_bytes(char out[NUMBER_HUMAN_BYTES], long long bytes)
+{
+    static const char units[] = "KMGTPE";
+    if (bytes < 1024) {
+        snprintf(out, NUMBER_HUMAN_BYTES, "%lldB", bytes);
+        return;
+    }
+    double value = (double)bytes / 1024;
+    size_t unit = 0;
+    while (value >= 1024 && unit < sizeof(units) - 2) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(out, NUMBER_HUMAN_BYTES, "%.2f%c", value, units[unit]);
 }

@@ -12,4 +12,10 @@ bool number_parse(const char *text, long long min, long long max, long long *out
  * microseconds. False, with *out untouched, when it is anything else. */
 bool number_parse_seconds(const char *text, long long *out_us);
 
+/* Room for number_human_bytes(). */
+#define NUMBER_HUMAN_BYTES 32
+
+/* "1023B", "1.50K" and so on, with powers of 1024. */
+void number_human_bytes(char out[NUMBER_HUMAN_BYTES], long long bytes);
+
 #endif

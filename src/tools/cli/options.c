@@ -14,6 +14,12 @@
 #include "tools/cli/version.h"
 #include "tools/common/text.h"
 
+/* A cursor is an unsigned number of 64 bits. */
+#define CURSOR_DIGITS_MAX 20
+
+/* More than a person reads, and still nothing for the memory. */
+#define TOP_MAX 1000000
+
 __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
 {
     va_list args;
@@ -194,12 +200,6 @@ static void apply_eval(struct options *o, const char *value)
     o->eval_path = value;
 }
 
-static void apply_scan(struct options *o, const char *value)
-{
-    (void)value;
-    o->mode = MODE_SCAN;
-}
-
 static void apply_pattern(struct options *o, const char *value)
 {
     free(o->pattern);
@@ -246,28 +246,67 @@ static void apply_count(struct options *o, const char *value)
     }
 }
 
-static void apply_stat(struct options *o, const char *value)
+/* MEMORY USAGE's SAMPLES; 0 is all elements. */
+static void apply_samples(struct options *o, const char *value, enum cli_mode mode)
 {
-    (void)value;
-    o->mode = MODE_STAT;
+    if (!number_parse(value, 0, LLONG_MAX, &o->memory_samples)) {
+        die("Invalid number of samples '%s'.", value);
+    }
+    o->mode = mode;
 }
 
-static void apply_latency(struct options *o, const char *value)
+static void apply_memkeys_samples(struct options *o, const char *value)
 {
-    (void)value;
-    o->mode = MODE_LATENCY;
+    apply_samples(o, value, MODE_MEMKEYS);
 }
 
-static void apply_latency_history(struct options *o, const char *value)
+static void apply_keystats_samples(struct options *o, const char *value)
 {
-    (void)value;
-    o->mode = MODE_LATENCY_HISTORY;
+    apply_samples(o, value, MODE_KEYSTATS);
 }
 
-static void apply_pipe(struct options *o, const char *value)
+static void apply_cursor(struct options *o, const char *value)
 {
-    (void)value;
-    o->mode = MODE_PIPE;
+    size_t digits = strspn(value, "0123456789");
+    if (digits == 0 || digits > CURSOR_DIGITS_MAX || value[digits] != '\0') {
+        die("Invalid cursor '%s'.", value);
+    }
+    o->cursor = value;
+}
+
+static void apply_top(struct options *o, const char *value)
+{
+    if (!number_parse(value, 0, TOP_MAX, &o->top)) {
+        die("Invalid number of top keys '%s'.", value);
+    }
+}
+
+static void apply_rdb(struct options *o, const char *value)
+{
+    o->mode = MODE_RDB;
+    o->rdb_path = value;
+}
+
+static void apply_functions_rdb(struct options *o, const char *value)
+{
+    o->mode = MODE_FUNCTIONS_RDB;
+    o->rdb_path = value;
+}
+
+static void apply_lru_test(struct options *o, const char *value)
+{
+    if (!number_parse(value, 1, INT_MAX, &o->lru_keys)) {
+        die("Invalid number of keys '%s'.", value);
+    }
+    o->mode = MODE_LRU_TEST;
+}
+
+static void apply_intrinsic_latency(struct options *o, const char *value)
+{
+    if (!number_parse(value, 1, INT_MAX, &o->intrinsic_s)) {
+        die("Invalid number of seconds '%s'.", value);
+    }
+    o->mode = MODE_INTRINSIC_LATENCY;
 }
 
 static void apply_pipe_timeout(struct options *o, const char *value)
@@ -386,14 +425,9 @@ static const struct option_row option_rows[] = {
     {"-X", OPTION_VALUE, apply_stdin_tag},
     {"--quoted-input", OPTION_FLAG, apply_quoted_input},
     {"--eval", OPTION_VALUE, apply_eval},
-    {"--scan", OPTION_FLAG, apply_scan},
     {"--pattern", OPTION_VALUE, apply_pattern},
     {"--quoted-pattern", OPTION_VALUE, apply_quoted_pattern},
     {"--count", OPTION_VALUE, apply_count},
-    {"--stat", OPTION_FLAG, apply_stat},
-    {"--latency", OPTION_FLAG, apply_latency},
-    {"--latency-history", OPTION_FLAG, apply_latency_history},
-    {"--pipe", OPTION_FLAG, apply_pipe},
     {"--pipe-timeout", OPTION_VALUE, apply_pipe_timeout},
     {"--raw", OPTION_FLAG, apply_raw},
     {"--no-raw", OPTION_FLAG, apply_no_raw},
@@ -420,20 +454,41 @@ static const struct option_row option_rows[] = {
     {"--cluster", OPTION_REFUSED, NULL},
     {"--force", OPTION_REFUSED, NULL},
     {"--no-motd", OPTION_FLAG, apply_no_motd},
-    {"--rdb", OPTION_REFUSED, NULL},
-    {"--functions-rdb", OPTION_REFUSED, NULL},
-    {"--replica", OPTION_REFUSED, NULL},
-    {"--slave", OPTION_REFUSED, NULL},
-    {"--bigkeys", OPTION_REFUSED, NULL},
-    {"--memkeys", OPTION_REFUSED, NULL},
-    {"--memkeys-samples", OPTION_REFUSED, NULL},
-    {"--hotkeys", OPTION_REFUSED, NULL},
-    {"--latency-dist", OPTION_REFUSED, NULL},
-    {"--lru-test", OPTION_REFUSED, NULL},
-    {"--intrinsic-latency", OPTION_REFUSED, NULL},
+    {"--rdb", OPTION_VALUE, apply_rdb},
+    {"--functions-rdb", OPTION_VALUE, apply_functions_rdb},
+    {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
+    {"--keystats-samples", OPTION_VALUE, apply_keystats_samples},
+    {"--cursor", OPTION_VALUE, apply_cursor},
+    {"--top", OPTION_VALUE, apply_top},
+    {"--lru-test", OPTION_VALUE, apply_lru_test},
+    {"--intrinsic-latency", OPTION_VALUE, apply_intrinsic_latency},
     {"--ldb", OPTION_REFUSED, NULL},
     {"--ldb-sync-mode", OPTION_REFUSED, NULL},
 };
+
+/* Flags that say what to do, and nothing else; of several the last holds. */
+static const struct {
+    const char *name;
+    enum cli_mode mode;
+} mode_rows[] = {
+    {"--scan", MODE_SCAN},         {"--stat", MODE_STAT},
+    {"--latency", MODE_LATENCY},   {"--latency-history", MODE_LATENCY_HISTORY},
+    {"--pipe", MODE_PIPE},         {"--replica", MODE_REPLICA},
+    {"--slave", MODE_REPLICA},     {"--bigkeys", MODE_BIGKEYS},
+    {"--memkeys", MODE_MEMKEYS},   {"--hotkeys", MODE_HOTKEYS},
+    {"--keystats", MODE_KEYSTATS}, {"--latency-dist", MODE_LATENCY_DIST},
+};
+
+static bool take_mode(struct options *o, const char *name)
+{
+    for (size_t i = 0; i < sizeof(mode_rows) / sizeof(mode_rows[0]); i++) {
+        if (strcmp(mode_rows[i].name, name) == 0) {
+            o->mode = mode_rows[i].mode;
+            return true;
+        }
+    }
+    return false;
+}
 
 static const struct option_row *find_row(const char *name)
 {
@@ -454,6 +509,9 @@ static void set_defaults(struct options *o)
     o->element_delimiter = "\n";
     o->command_delimiter = "\n";
     o->pipe_timeout_s = 30;
+    o->memory_samples = -1;
+    o->cursor = "0";
+    o->top = 10;
     bool terminal = isatty(STDOUT_FILENO) != 0;
     o->output = terminal || getenv("FAKETTY") != NULL ? OUTPUT_TTY : OUTPUT_RAW;
     o->show_pushes = terminal;
@@ -496,6 +554,10 @@ void cli_options_parse(struct options *o, int argc, char **argv)
     set_defaults(o);
     int i = 1;
     while (i < argc && argv[i][0] == '-') {
+        if (take_mode(o, argv[i])) {
+            i++;
+            continue;
+        }
         const struct option_row *row = find_row(argv[i]);
         bool last = i == argc - 1;
         if (row != NULL && row->kind == OPTION_REFUSED) {

@@ -27,7 +27,17 @@ enum cli_mode {
     MODE_SCAN,
     MODE_LATENCY,
     MODE_LATENCY_HISTORY,
+    MODE_LATENCY_DIST,
+    MODE_INTRINSIC_LATENCY,
+    MODE_LRU_TEST,
     MODE_PIPE,
+    MODE_RDB,
+    MODE_FUNCTIONS_RDB,
+    MODE_REPLICA,
+    MODE_BIGKEYS,
+    MODE_MEMKEYS,
+    MODE_HOTKEYS,
+    MODE_KEYSTATS,
 };
 
 enum protocol_wish {
@@ -63,10 +73,16 @@ struct options {
     bool quoted_input;
     bool stdin_last_arg;
     const char *stdin_tag; /* -X; NULL: not given */
-    char *pattern;         /* --scan; may hold any byte, pattern_len of them */
+    char *pattern;         /* --scan and its kin; may hold any byte, pattern_len of them */
     size_t pattern_len;
-    long long scan_count; /* 0: the server's default */
-    int pipe_timeout_s;   /* 0: wait forever */
+    long long scan_count;     /* 0: not given */
+    long long memory_samples; /* of MEMORY USAGE; -1: not given */
+    const char *cursor;       /* --keystats begins here; digits */
+    long long top;            /* --keystats lists so many keys */
+    int pipe_timeout_s;       /* 0: wait forever */
+    const char *rdb_path;     /* "-": standard output */
+    long long lru_keys;
+    long long intrinsic_s;
 
     /* how to print */
     enum output_style output;

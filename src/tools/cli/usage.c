@@ -33,8 +33,9 @@ static const char usage_connection[] =
 static const char usage_input[] =
     "What to send:\n"
     "  -r <count>           Run the command this often; -1: until stopped.\n"
-    "  -i <seconds>         Pause after each run of -r, and between the rounds of --stat,\n"
-    "                       --scan and --latency-history. Fractions are fine.\n"
+    "  -i <seconds>         Pause after each run of -r, between the rounds of --stat, --scan\n"
+    "                       and --latency-history, and after 100 SCANs of --bigkeys and its\n"
+    "                       kin. Fractions are fine.\n"
     "  -x                   Read the last argument from standard input.\n"
     "  -X <tag>             Read the argument that is written <tag> from standard input.\n"
     "  --quoted-input       Arguments in quotes are read as quoted strings (\"a\\x00b\").\n"
@@ -54,31 +55,49 @@ static const char usage_output[] =
     "  -e                   An error reply goes to standard error and the exit status is 1.\n"
     "  --verbose            Tell, on standard error, each connection that is made.\n";
 
+static const char usage_keys[] =
+    "Looking at the keys:\n"
+    "  --scan               List the keys with SCAN.\n"
+    "  --bigkeys            Which keys have the most elements (or bytes, of strings), by type.\n"
+    "  --memkeys            Which keys take the most memory, by type.\n"
+    "  --memkeys-samples <n>  The same; <n> elements of each key are looked at (0: all).\n"
+    "  --hotkeys            Which keys are read most; needs a maxmemory-policy with LFU.\n"
+    "  --keystats           Memory, lengths, and how both are distributed.\n"
+    "  --keystats-samples <n>  The same; <n> elements of each key are looked at.\n"
+    "  --top <n>            List <n> keys (with --keystats; default 10).\n"
+    "  --cursor <n>         Begin there (with --keystats; Ctrl-C tells where it was).\n"
+    "  --pattern <glob>     Only keys that match.\n"
+    "  --quoted-pattern <glob>  The same, read as a quoted string.\n"
+    "  --count <n>          COUNT for SCAN.\n";
+
 static const char usage_modes[] =
     "Other things to do:\n"
-    "  --scan               List the keys with SCAN.\n"
-    "  --pattern <glob>     Only keys that match (with --scan).\n"
-    "  --quoted-pattern <glob>  The same, read as a quoted string.\n"
-    "  --count <n>          COUNT for SCAN.\n"
     "  --stat               A line of statistics every second (or -i seconds).\n"
     "  --latency            Measure PING until stopped; when not on a terminal for one second\n"
     "                       (or -i seconds), then print: min max average samples.\n"
     "  --latency-history    The same in periods of 15 seconds (or -i).\n"
+    "  --latency-dist       The same as a spectrum, a row a second (or -i); needs 256 colours.\n"
+    "  --intrinsic-latency <s>  How long a process on this machine has to wait for a processor;\n"
+    "                       takes <s> seconds and no server.\n"
+    "  --lru-test <keys>    Write and read <keys> keys, a fifth of them most of the time, and\n"
+    "                       tell how many reads find one.\n"
+    "  --rdb <file>         Fetch the data set into an RDB file; -: standard output.\n"
+    "  --functions-rdb <file>  The same of the functions only.\n"
+    "  --replica, --slave   Print what the server sends to its replicas.\n"
     "  --pipe               Send standard input, as RESP or inline commands, and count replies.\n"
     "  --pipe-timeout <s>   Give up when no reply came for <s> seconds after the last byte was\n"
     "                       sent (default 30; 0: never).\n"
     "  --no-motd            As for KeyDB: there is no message of the day.\n"
     "  --help, --version    Print this text, or the version.\n"
     "\n"
-    "redis-cli's --cluster (and KeyDB's --force for it), --rdb, --functions-rdb, --replica,\n"
-    "--bigkeys, --memkeys, --hotkeys, --latency-dist, --lru-test, --intrinsic-latency and --ldb\n"
-    "do not exist yet.\n";
+    "redis-cli's --cluster (and KeyDB's --force for it) and --ldb do not exist yet.\n";
 
 void cli_usage_print(void)
 {
     printf("%s %s\n\nUsage: %s [options] [command [argument ...]]\n\n", CLI_NAME, CLI_VERSION,
            CLI_NAME);
-    printf("%s\n%s\n%s\n%s\n", usage_connection, usage_input, usage_output, usage_modes);
+    printf("%s\n%s\n%s\n%s\n%s\n", usage_connection, usage_input, usage_output, usage_keys,
+           usage_modes);
     printf("Without a command there is a prompt, or commands are read from standard input, one a\n"
            "line. Type \"help\" at the prompt for more.\n");
 }

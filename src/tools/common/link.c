@@ -21,6 +21,9 @@
 /* Asked of the socket in one read. */
 #define LINK_READ_BYTES (64 * 1024)
 
+/* Not more than this is taken in while something is sent. */
+#define LINK_TAKEN_IN_MAX_BYTES (64UL * 1024 * 1024)
+
 struct link {
     int fd;
     struct secure *secure; /* NULL: no TLS */
@@ -205,19 +208,36 @@ bool link_pending(const struct link *l)
     return l->secure != NULL && secure_pending(l->secure);
 }
 
+/* Takes in what the server has sent meanwhile, so that one that does not read on before its answers
+ * are read does. False when there is nothing more to be had, or too much. */
+static bool take_in(struct link *l)
+{
+    if (reader_pending(l->reader) > LINK_TAKEN_IN_MAX_BYTES) {
+        return false;
+    }
+    ssize_t n = link_receive_some(l, reader_room(l->reader, LINK_READ_BYTES), LINK_READ_BYTES);
+    if (n > 0) {
+        reader_received(l->reader, (size_t)n);
+    }
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
+}
+
 enum link_status link_send_bytes(struct link *l, const void *data, size_t len)
 {
     const char *from = data;
+    bool takes_in = true;
     while (len > 0) {
         ssize_t n = link_send_some(l, from, len);
         if (n >= 0) {
             from += n;
             len -= (size_t)n;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            enum link_status status = wait_ready(l, POLLOUT, -1);
+            short events = (short)(POLLOUT | (takes_in ? POLLIN : 0));
+            enum link_status status = wait_ready(l, events, -1);
             if (status != LINK_OK) {
                 return status;
             }
+            takes_in = takes_in && take_in(l);
         } else if (errno != EINTR) {
             return set_errno(l);
         }
@@ -246,6 +266,25 @@ enum link_status link_send(struct link *l, const struct word *args, size_t count
     return status;
 }
 
+/* Waits, and feeds the reader with what comes. Nothing may come of it: a signal, or TLS's own. */
+static enum link_status receive(struct link *l, long long deadline_ms)
+{
+    enum link_status status = link_pending(l) ? LINK_OK : wait_ready(l, POLLIN, deadline_ms);
+    if (status != LINK_OK) {
+        return status;
+    }
+    char *room = reader_room(l->reader, LINK_READ_BYTES);
+    ssize_t n = link_receive_some(l, room, LINK_READ_BYTES);
+    if (n > 0) {
+        reader_received(l->reader, (size_t)n);
+    } else if (n == 0) {
+        return set_error(l, LINK_CLOSED, "Server closed the connection");
+    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        return set_errno(l);
+    }
+    return LINK_OK;
+}
+
 enum link_status link_read(struct link *l, int timeout_ms, struct reply **out)
 {
     long long deadline_ms = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
@@ -258,18 +297,30 @@ enum link_status link_read(struct link *l, int timeout_ms, struct reply **out)
         case READER_MORE:
             break;
         }
-        enum link_status status = link_pending(l) ? LINK_OK : wait_ready(l, POLLIN, deadline_ms);
+        enum link_status status = receive(l, deadline_ms);
         if (status != LINK_OK) {
             return status;
         }
-        char *room = reader_room(l->reader, LINK_READ_BYTES);
-        ssize_t n = link_receive_some(l, room, LINK_READ_BYTES);
-        if (n > 0) {
-            reader_received(l->reader, (size_t)n);
-        } else if (n == 0) {
-            return set_error(l, LINK_CLOSED, "Server closed the connection");
-        } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-            return set_errno(l);
-        }
     }
+}
+
+enum link_status link_more(struct link *l, int timeout_ms)
+{
+    long long deadline_ms = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
+    size_t before = reader_pending(l->reader);
+    enum link_status status = LINK_OK;
+    while (status == LINK_OK && reader_pending(l->reader) == before) {
+        status = receive(l, deadline_ms);
+    }
+    return status;
+}
+
+const char *link_peek(const struct link *l, size_t *len)
+{
+    return reader_peek(l->reader, len);
+}
+
+void link_skip(struct link *l, size_t count)
+{
+    reader_skip(l->reader, count);
 }

@@ -52,12 +52,19 @@ void link_set_interrupt(struct link *l, const volatile sig_atomic_t *flag);
  * kernel. */
 enum link_status link_send(struct link *l, const struct word *args, size_t count);
 
-/* Sends bytes as they are. */
+/* Sends bytes as they are. Answers that come meanwhile are taken in, to be read later. */
 enum link_status link_send_bytes(struct link *l, const void *data, size_t len);
 
 /* Reads the next reply, pushes included. timeout_ms -1 waits forever, 0 takes only what is there.
  * On LINK_OK the caller owns *out (reply_destroy()); else *out is NULL. */
 enum link_status link_read(struct link *l, int timeout_ms, struct reply **out);
+
+/* For what is no reply: waits as link_read() does and receives some bytes more; what has been
+ * received and belongs to no reply that was read, *len bytes, valid until the next call; and using
+ * `count` of them up. */
+enum link_status link_more(struct link *l, int timeout_ms);
+const char *link_peek(const struct link *l, size_t *len);
+void link_skip(struct link *l, size_t count);
 
 /* As recv and send on the socket, without waiting (-1 with EAGAIN); for callers that poll
  * link_socket() themselves. Where link_pending() says so there is more to receive than the socket

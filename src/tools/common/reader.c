@@ -99,6 +99,21 @@ size_t reader_pending(const struct reader *r)
     return r->buffer.len - r->pos;
 }
 
+const char *reader_peek(const struct reader *r, size_t *len)
+{
+    assert(r->depth == 0);
+    *len = r->buffer.len - r->pos;
+    return r->buffer.data + r->pos;
+}
+
+void reader_skip(struct reader *r, size_t count)
+{
+    reader_check(r);
+    assert(r->depth == 0 && count <= r->buffer.len - r->pos);
+    r->pos += count;
+    r->scanned = 0;
+}
+
 static bool fail(struct reader *r, const char *why)
 {
     r->failed = true;

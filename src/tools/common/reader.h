@@ -55,4 +55,10 @@ const char *reader_error(const struct reader *r);
 /* Bytes that have been fed and belong to no returned reply yet. */
 size_t reader_pending(const struct reader *r);
 
+/* Between two replies: the bytes that have been fed and not used, *len of them, valid until the
+ * next call; and using some of them up, so that the next reply begins behind them. For what is no
+ * reply. */
+const char *reader_peek(const struct reader *r, size_t *len);
+void reader_skip(struct reader *r, size_t count);
+
 #endif

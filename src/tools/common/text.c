@@ -219,6 +219,16 @@ void text_append_quoted(struct text *t, const char *source, size_t len)
     text_append_char(t, '"');
 }
 
+void text_append_readable(struct text *t, const char *source, size_t len)
+{
+    size_t before = t->len;
+    text_append_quoted(t, source, len);
+    if (t->len - before == len + 2) { /* but the quotes nothing was added */
+        text_remove(t, t->len - 1, 1);
+        text_remove(t, before, 1);
+    }
+}
+
 void text_append_json(struct text *t, const char *source, size_t len)
 {
     text_append_char(t, '"');

@@ -60,6 +60,11 @@ void text_append_format(struct text *t, const char *format, ...)
  * \t \a \b, printable ASCII as it is, everything else as \xHH. */
 void text_append_quoted(struct text *t, const char *source, size_t len);
 
+/* Appends the bytes as they are where each is printable ASCII that needs no escape, else as
+ * text_append_quoted() does: for names in the middle of a sentence, which are to do nothing to a
+ * terminal. */
+void text_append_readable(struct text *t, const char *source, size_t len);
+
 /* Appends the bytes as a JSON string (RFC 8259): quotes, backslash and control characters
  * escaped, bytes from 0x80 up passed through, since most values are UTF-8 already. */
 void text_append_json(struct text *t, const char *source, size_t len);
