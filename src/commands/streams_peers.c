@@ -211,7 +211,7 @@ const struct command_row stream_peer_commands[] = {
      .summary = "Puts an entry into a stream where its ID belongs, also before others; one that "
                 "has this ID is replaced. For active replicas.",
      .complexity = "O(1), or O(N) where it comes before others, N being the entries of a node",
-     .args = "key id <field value> [field value ...]"},
+     .args = "key id field value [field value ...]"},
     {.name = "keydb.xpend",
      .run = xpend_command,
      .arity = -6,
@@ -223,6 +223,6 @@ const struct command_row stream_peer_commands[] = {
      .summary = "Says how far a consumer group has read at least, and what one of its consumers "
                 "has pending. For active replicas.",
      .complexity = "O(log(N)) for each ID, N being the group's pending entries",
-     .args = "key group last-id time-milliseconds deliveries [consumer] [ID [ID ...]]"},
+     .args = "key group last-id unix-time-milliseconds count [consumer] [ID [ID ...]]"},
     {.name = NULL},
 };
