@@ -206,11 +206,14 @@ def test_ends_and_starts(make_node):
             ca.call("XREADGROUP", "GROUP", "g", "one", "COUNT", 5, "STREAMS", "s", ">")
             link(a, b)
             check_equal([a, b], "after the cut")
+            ca.ok("SET", "last", "1")  # what was told before is in the file as well when this is answered
             wanted = entries(ca), pending(ca), ca.call("DEBUG", "DIGEST")
             if not options:
                 ca.ok("SAVE")
         a.kill_all()
         a.start()
         with a.connect() as ca:
-            assert (entries(ca), pending(ca), ca.call("DEBUG", "DIGEST")) == wanted
+            assert entries(ca) == wanted[0], options
+            assert pending(ca) == wanted[1], options
+            assert ca.call("DEBUG", "DIGEST") == wanted[2], options
             assert len(entries(ca)) == 60
