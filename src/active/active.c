@@ -17,6 +17,7 @@
 #include "active/node_files.h"
 #include "repl/backlog.h"
 #include "repl/sync.h"
+#include "value/stream.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,6 +129,7 @@ void active_prepare(void)
         expire_set_judge(decide_expiry);
         keyspace_lock_exclusive();
         local_writes_replay();
+        stream_set_id_tag(UINT32_MAX); /* any: none is made yet */
         keyspace_unlock_exclusive();
     }
 }
@@ -179,6 +181,7 @@ static void join(bool is_news)
     keyspace_set_end_work(end_hold);
     schedule_set_judge(owns_job);
     local_writes_attach(node_own(node));
+    stream_set_id_tag(node_id_tag(node));
     keyspace_has_work = true; /* the clock is the files' at once */
     keyspace_unlock_exclusive();
 }
@@ -218,6 +221,7 @@ void active_teardown(void)
         node_destroy(&node);
     }
     expire_set_judge(NULL);
+    stream_set_id_tag(0);
     restored_deinit(&past);
     local_writes_teardown();
 }

@@ -40,13 +40,6 @@ static bool plain_zadd(int argc, const struct slice *argv)
     return argc >= 4 && argc % 2 == 0 && is_number(argv[2]);
 }
 
-/* XADD key id field value ...: an id, and nothing trimmed. */
-static bool plain_xadd(int argc, const struct slice *argv)
-{
-    return argc >= 5 && argc % 2 == 1 && argv[2].len > 0 && argv[2].ptr[0] >= '0' &&
-           argv[2].ptr[0] <= '9';
-}
-
 static bool with_one_more(int argc, const struct slice *argv)
 {
     (void)argv;
@@ -65,6 +58,8 @@ static bool of_key(int argc, const struct slice *argv)
     return argc == 2;
 }
 
+/* Of the members of a group, which is the word behind the key. */
+#define OF_GROUP (1U << 8)
 #define GIVES_ALL (EFFECT_GIVES | EFFECT_UNDATES)
 
 /* clang-format off */
@@ -95,8 +90,11 @@ static const struct row rows[] = {
     {"zadd",      EFFECT_ASSIGN, EFFECT_ZSET, EFFECT_GIVES, 1, ONE_KEY, 3, 2, REST, plain_zadd},
     {"zrem",      EFFECT_ASSIGN, EFFECT_ZSET, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
     {"pfadd",     EFFECT_ASSIGN, EFFECT_HYPERLOGLOG, EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, NULL},
-    {"xadd",      EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, plain_xadd},
+    {"keydb.xinsert", EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
     {"xdel",      EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
+    /* what groups have pending: of each group a register for an id */
+    {"keydb.xpend", EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_GIVES | OF_GROUP, 1, ONE_KEY, 6, 1, REST, NULL},
+    {"xack",      EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_TAKES | OF_GROUP, 1, ONE_KEY, 3, 1, REST, NULL},
     {"pexpirememberat", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_DATES, 1, ONE_KEY, 2, 1, 1, NULL},
     {"pexpireat", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_DATES,   1, ONE_KEY, 0, 0, 0, with_one_more},
     {"persist",   EFFECT_ASSIGN, EFFECT_ANY, EFFECT_UNDATES, 1, ONE_KEY, 0, 0, 0, of_key},
@@ -116,6 +114,11 @@ static const struct row rows[] = {
     /* of order, with their key elsewhere */
     {"xgroup",    EFFECT_ORDER, EFFECT_STREAM, 0, 2, ONE_KEY, 0, 0, 0, NULL},
     /* told as deletions and wholes of their keys, or as what they took and gave */
+    {"xadd",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"xtrim",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"xclaim",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"xautoclaim", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"xreadgroup", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"rename",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"renamenx",  EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"copy",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
@@ -200,9 +203,10 @@ bool effect_of(int argc, const struct slice *argv, int number, struct effect *ef
     }
     *effect = (struct effect){.class = row->class,
                               .type = row->type,
-                              .flags = row->flags,
+                              .flags = row->flags & ~OF_GROUP,
                               .key = row->key,
                               .values = row->values,
+                              .scope = row->flags & OF_GROUP ? row->key + 1 : 0,
                               .first = row->first,
                               .step = row->step,
                               .count = row->count};

@@ -46,6 +46,7 @@ struct effect {
     unsigned flags; /* enum effect_flag */
     int key;        /* its index in argv; 0 for EFFECT_FLUSH and EFFECT_KEYLESS */
     int values;     /* of a command of several keys: words behind each key; else -1 */
+    int scope;      /* what its members belong to within the key, as an index in argv; 0: the key */
     /* Members: argv[first], argv[first + step] ..., so many. None: the effects are the key's own.
      */
     int first, step, count;
@@ -64,6 +65,12 @@ int effect_command(const struct effect *effect, int argc, const struct slice *ar
 static inline struct slice effect_member(const struct effect *p, const struct slice *argv, int i)
 {
     return argv[p->first + i * p->step];
+}
+
+/* What its members belong to; empty: the key. */
+static inline struct slice effect_scope(const struct effect *p, const struct slice *argv)
+{
+    return p->scope > 0 ? argv[p->scope] : slice_of("", 0);
 }
 
 /* True when the command's class is told by the table, and not by default. Tests. */

@@ -8,58 +8,70 @@
 
 #include <string.h>
 
-/* A set of members: open addressing over a power of two. */
+struct member {
+    struct slice name, scope; /* name.ptr NULL: a free slot */
+};
+/* A set of them: open addressing over a power of two. */
 struct members {
-    struct slice *slots; /* ptr NULL: free */
+    struct member *slots;
     uint32_t count, capacity;
 };
 
-static struct slice *slot_of(const struct members *s, struct slice member)
+static struct member *slot_of(const struct members *s, const struct member *member)
 {
-    uint64_t at = hash_slice(member);
+    uint64_t at = hash_slice(member->name);
     for (;; at++) {
-        struct slice *slot = &s->slots[at & (s->capacity - 1)];
-        if (!slot->ptr || slice_equal(*slot, member)) {
+        struct member *slot = &s->slots[at & (s->capacity - 1)];
+        if (!slot->name.ptr ||
+            (slice_equal(slot->name, member->name) && slice_equal(slot->scope, member->scope))) {
             return slot;
         }
     }
 }
 
-static bool has_member(const struct members *s, struct slice member)
+static bool has_member(const struct members *s, const struct member *member)
 {
-    return s->count > 0 && slot_of(s, member)->ptr != NULL;
+    return s->count > 0 && slot_of(s, member)->name.ptr != NULL;
 }
 
-static void add_member(struct members *s, struct slice member)
+static void add_member(struct members *s, const struct member *member)
 {
     if (2 * (s->count + 1) > s->capacity) {
         struct members grown = {NULL, 0, s->capacity ? 2 * s->capacity : 16};
         grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
         for (uint32_t i = 0; i < s->capacity; i++) {
-            if (s->slots[i].ptr) {
-                *slot_of(&grown, s->slots[i]) = s->slots[i];
+            if (s->slots[i].name.ptr) {
+                *slot_of(&grown, &s->slots[i]) = s->slots[i];
                 grown.count++;
             }
         }
         mem_free(s->slots);
         *s = grown;
     }
-    struct slice *slot = slot_of(s, member);
-    s->count += slot->ptr == NULL;
-    *slot = member;
+    struct member *slot = slot_of(s, member);
+    s->count += slot->name.ptr == NULL;
+    *slot = *member;
+}
+
+static struct member member_of(const struct window_write *w, int i)
+{
+    return (struct member){effect_member(&w->effect, w->argv, i),
+                           effect_scope(&w->effect, w->argv)};
 }
 
 static void add_all(struct members *s, const struct window_write *w)
 {
     for (int i = 0; i < w->effect.count; i++) {
-        add_member(s, effect_member(&w->effect, w->argv, i));
+        struct member member = member_of(w, i);
+        add_member(s, &member);
     }
 }
 
 static bool names_one_of(const struct window_write *w, const struct members *s)
 {
     for (int i = 0; i < w->effect.count; i++) {
-        if (has_member(s, effect_member(&w->effect, w->argv, i))) {
+        struct member member = member_of(w, i);
+        if (has_member(s, &member)) {
             return true;
         }
     }
@@ -81,6 +93,11 @@ static bool is_of_key(const struct window_write *w)
 static bool gives(const struct window_write *w)
 {
     return w->effect.flags & EFFECT_GIVES;
+}
+
+static bool is_of_entries(const struct window_write *w)
+{
+    return w->effect.type == EFFECT_STREAM && w->effect.scope == 0;
 }
 
 static bool only_undates(const struct window_write *w)
@@ -154,6 +171,9 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     }
     if (late->effect.flags & EFFECT_DATES) {
         return !b.gives_x;
+    }
+    if (is_of_entries(late) && b.gives_x) {
+        return false; /* an entry counts each time that it is added */
     }
     if (late->effect.flags & EFFECT_TAKES) {
         return !b.dates_key; /* the key may have been away when it got its deadline */

@@ -167,6 +167,13 @@ const uint8_t *node_id(const struct node *n)
     return origins_at(&n->origins, n->self)->id.node;
 }
 
+uint32_t node_id_tag(const struct node *n)
+{
+    uint32_t tag; /* the id is of chance */
+    memcpy(&tag, node_id(n), sizeof(tag));
+    return tag ? tag : 1;
+}
+
 const struct merge *node_merge(const struct node *n)
 {
     return &n->merge;

@@ -53,6 +53,9 @@ struct local_writes *node_own(struct node *n);
 const struct merge *node_merge(const struct node *n);
 struct log_head *node_head(struct node *n);
 const uint8_t *node_id(const struct node *n);
+/* What its streams' IDs end in (stream_set_id_tag): of its id, so one in four billion pairs of
+ * nodes has the same. */
+uint32_t node_id_tag(const struct node *n);
 uint16_t node_self(const struct node *n);
 uint64_t node_states(const struct node *n); /* told so far */
 

@@ -437,6 +437,17 @@ int peer_feeds_count(void)
     return atomic_load(&list.count);
 }
 
+int peer_feeds_heard_since(int64_t ms)
+{
+    int count = 0;
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        count += atomic_load(&p->heard_ms) >= ms && !atomic_load(&p->closing);
+    }
+    lock_release(&list.lock);
+    return count;
+}
+
 void peer_feeds_each(void (*visit)(const struct peer_feed_facts *f, void *context), void *context)
 {
     lock_acquire(&list.lock);

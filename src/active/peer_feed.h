@@ -32,8 +32,9 @@ void peer_feeds_tick(int64_t now_ms, int64_t timeout_ms);
 int peer_feeds_with(uint64_t sequence);
 /* They are to say soon how far they are. Any thread. */
 void peer_feeds_ask(void);
-/* How many pull from us. Any thread. */
+/* How many pull from us, and of how many we have heard since then (monotonic). Any thread. */
 int peer_feeds_count(void);
+int peer_feeds_heard_since(int64_t ms);
 /* Calls `visit` for each, with the list's lock held: a leaf. */
 struct peer_feed_facts {
     const char *ip;

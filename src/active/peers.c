@@ -115,6 +115,7 @@ static const struct peers_ops ops = {
     .cut = peer_links_cut,
     .write_role = write_role,
     .count = peer_feeds_count,
+    .heard_since = peer_feeds_heard_since,
     .write_all = write_all,
     .is_peer = peer_feed_is,
     .hear = peer_feed_hear,

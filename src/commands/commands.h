@@ -36,6 +36,7 @@ extern const struct command_row stream_group_commands[];
 extern const struct command_row stream_group_read_commands[];
 extern const struct command_row stream_claim_commands[];
 extern const struct command_row stream_pending_commands[];
+extern const struct command_row stream_peer_commands[];
 extern const struct command_row key_commands[];
 extern const struct command_row key_expire_commands[];
 extern const struct command_row member_expire_commands[];

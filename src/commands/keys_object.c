@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 
 #include "engine/call.h"
+#include "engine/propagate.h"
 #include "keyspace/access.h"
 
 #define POLICY_SWITCH_NOTE                                                                         \
@@ -65,10 +66,15 @@ READ_COMMAND(object_refcount_command)
 
 READ_COMMAND(object_lastmodified_command)
 {
-    if (object_find(c)) {
-        reply_error(c->reply,
-                    "ERR OBJECT LASTMODIFIED needs active-replica, which this server does "
-                    "not have yet");
+    const struct entry *e = object_find(c);
+    if (!e) {
+        return;
+    }
+    int64_t at_ms = entry_written_ms(e);
+    if (at_ms < 0 && !propagate_peers) {
+        reply_error(c->reply, "ERR Only active replicas know when a key was last written");
+    } else {
+        reply_i64(c->reply, at_ms < 0 ? -1 : at_ms < c->now_ms ? (c->now_ms - at_ms) / 1000 : 0);
     }
 }
 

@@ -266,15 +266,12 @@ static void note_trimmed(struct trimmed *t, const struct entry *e, const struct 
 static void tell_peers_trimmed(struct call *c, const struct keyref *ref, struct trimmed *t,
                                uint64_t count) REQUIRES(keyspace_lock)
 {
-    struct propagate_draft d = {0};
-    char text[STREAM_ID_TEXT_BYTES];
+    struct streams_gone gone = {.name = SLICE("XDEL"), .key = ref->key.name};
     assert(count <= t->count);
-    propagate_add(&d, SLICE("XDEL"));
-    propagate_add(&d, ref->key.name);
     for (uint64_t i = 0; i < count; i++) {
-        propagate_add(&d, stream_id_format(t->ids[i], text));
+        streams_gone_add(&gone, t->ids[i]);
     }
-    propagate_draft_to_peers(c, &d);
+    streams_gone_end(c, &gone);
     const struct stream_facts *facts = stream_facts(ref->entry);
     if (stream_id_compare(t->ids[count - 1], facts->max_deleted_id) > 0) {
         stream_set_facts(ref->entry, facts->last_id, NULL, &t->ids[count - 1]);
@@ -297,21 +294,6 @@ static uint64_t trim(struct call *c, struct keyref *ref, const struct stream_tri
     return removed;
 }
 
-/* Peers get the entry by itself. */
-static void tell_peers_entry(struct call *c, const struct keyref *ref, struct stream_id id,
-                             const struct slice *words, int count) REQUIRES(keyspace_lock)
-{
-    struct propagate_draft d = {0};
-    char text[STREAM_ID_TEXT_BYTES];
-    propagate_add(&d, SLICE("XADD"));
-    propagate_add(&d, ref->key.name);
-    propagate_add(&d, stream_id_format(id, text));
-    for (int i = 0; i < count; i++) {
-        propagate_add(&d, words[i]);
-    }
-    propagate_draft_to_peers(c, &d);
-}
-
 static void add_entry(struct call *c, struct keyref *ref, const struct add_options *o,
                       const struct slice *words, int count) REQUIRES(keyspace_lock)
 {
@@ -324,7 +306,7 @@ static void add_entry(struct call *c, struct keyref *ref, const struct add_optio
     streams_reply_id(c->reply, o->id);
     call_changed(c, ref, EVENT_STREAM, "xadd");
     if (unlikely(propagate_peers)) {
-        tell_peers_entry(c, ref, o->id, words, count);
+        streams_tell_peers_entry(c, ref->key.name, o->id, words, count);
     }
     bool trimmed = o->trim.kind != STREAM_TRIM_NONE && trim(c, ref, &o->trim) > 0;
     if (trimmed) {
@@ -419,15 +401,20 @@ WRITE_COMMAND(xdel_command)
             return;
         }
     }
+    struct streams_gone gone = {.name = SLICE("XDEL"), .key = ref.key.name};
     for (int i = 2; ref.entry && i < c->argc; i++) {
         bool valid = stream_id_parse(c->argv[i], 0, &id);
         assert(valid);
-        removed += stream_delete(ref.entry, id);
+        if (stream_delete(ref.entry, id)) {
+            removed++;
+            streams_gone_add(&gone, id);
+        }
     }
     if (removed > 0) {
         call_changed(c, &ref, EVENT_STREAM, "xdel");
         c->dirty += removed - 1;
     }
+    streams_gone_end(c, &gone);
     reply_i64(c->reply, (int64_t)removed);
 }
 

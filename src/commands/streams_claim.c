@@ -189,7 +189,7 @@ static void claim_ids(struct call *c, struct claim *claim, const struct stream_i
         stream_group_place(facts, claim->group, last_id, stream_rank(facts, last_id));
         c->dirty++;
         if (unlikely(propagate_on)) {
-            streams_propagate_position(c, claim->ref.key.name, claim->group);
+            streams_propagate_position(c, claim->ref.key.name, claim->group, false);
         }
     }
     if (!find_consumer(c, claim)) {

@@ -59,7 +59,7 @@ struct stream_consumer *streams_asking_consumer(struct call *c, const struct key
         consumer = stream_consumer_add(g, c->argv[i], c->now_ms);
         streams_group_changed(c, ref, "xgroup-createconsumer");
         if (unlikely(propagate_on)) {
-            streams_propagate_consumer(c, ref->key.name, stream_group_name(g), c->argv[i]);
+            streams_propagate_consumer(c, ref->key.name, g, c->argv[i]);
         }
     }
     consumer->seen_ms = c->now_ms;
@@ -187,6 +187,11 @@ WRITE_COMMAND(xgroup_create_command)
     }
     stream_group_place(stream_facts(ref.entry), g, id, o.entries_read);
     streams_group_changed(c, &ref, "xgroup-create");
+    if (unlikely(propagate_peers)) {
+        char text[STREAM_ID_TEXT_BYTES];
+        TELL_PEERS(c, SLICE("XGROUP"), SLICE("CREATE"), ref.key.name, c->argv[3],
+                   stream_id_format(id, text), SLICE("MKSTREAM"));
+    }
     reply_ok(c->reply);
 }
 
@@ -209,6 +214,11 @@ WRITE_COMMAND(xgroup_setid_command)
     }
     stream_group_place(stream_facts(ref.entry), g, id, o.entries_read);
     streams_group_changed(c, &ref, "xgroup-setid");
+    if (unlikely(propagate_peers)) {
+        char text[STREAM_ID_TEXT_BYTES];
+        TELL_PEERS(c, SLICE("XGROUP"), SLICE("SETID"), ref.key.name, c->argv[3],
+                   stream_id_format(id, text));
+    }
     reply_ok(c->reply);
 }
 
@@ -246,6 +256,9 @@ WRITE_COMMAND(xgroup_createconsumer_command)
     bool made = stream_consumer_add(g, c->argv[4], c->now_ms) != NULL;
     if (made) {
         streams_group_changed(c, &ref, "xgroup-createconsumer");
+        if (unlikely(propagate_on)) {
+            streams_propagate_consumer(c, ref.key.name, g, c->argv[4]);
+        }
     }
     reply_i64(c->reply, made);
 }
@@ -312,9 +325,15 @@ WRITE_COMMAND(xack_command)
         parsed++;
     }
     if (parsed == count) {
+        struct streams_gone gone = {
+            .name = SLICE("XACK"), .key = ref.key.name, .group = &c->argv[2]};
         for (int i = 0; i < count; i++) {
-            acknowledged += stream_pending_remove(g, ids[i]);
+            if (stream_pending_remove(g, ids[i])) {
+                acknowledged++;
+                streams_gone_add(&gone, ids[i]);
+            }
         }
+        streams_gone_end(c, &gone);
         c->dirty += (uint64_t)acknowledged;
         reply_i64(c->reply, acknowledged);
     }

@@ -28,14 +28,27 @@ void streams_gift_add(struct call *c, struct streams_gift *gift, const struct st
     REQUIRES(keyspace_lock);
 /* Sends what was not yet sent. */
 void streams_gift_end(struct call *c, struct streams_gift *gift) REQUIRES(keyspace_lock);
-/* Propagates that a consumer is there, and how far the group has read. */
-void streams_propagate_consumer(struct call *c, struct slice key, struct slice group,
+/* Propagates that a consumer is there, and how far the group has read; peers have had the latter
+ * from what it was given, if it was. */
+void streams_propagate_consumer(struct call *c, struct slice key, const struct stream_group *g,
                                 struct slice consumer) REQUIRES(keyspace_lock);
-void streams_propagate_position(struct call *c, struct slice key, const struct stream_group *g)
-    REQUIRES(keyspace_lock);
+void streams_propagate_position(struct call *c, struct slice key, const struct stream_group *g,
+                                bool peers_know) REQUIRES(keyspace_lock);
 /* Propagates that an entry is pending no more. */
 void streams_propagate_lost(struct call *c, struct slice key, struct slice group,
                             struct stream_id id) REQUIRES(keyspace_lock);
+
+/* What peers are told of a group (streams_peers.c): it has read up to last_id at least; the
+ * consumer (NULL: nobody) is there and has the entries of `ids` (NULL: none) pending. Only while
+ * propagate_peers. */
+struct streams_pending_told {
+    struct slice key, group;
+    const struct slice *consumer;
+    struct stream_id last_id;
+    int64_t delivered_ms, deliveries;
+};
+void streams_tell_peers_pending(struct call *c, const struct streams_pending_told *told,
+                                const struct propagate_draft *ids) REQUIRES(keyspace_lock);
 
 /* Tells of a change to groups, which is none to the key: WATCH and tracking do not care. */
 void streams_group_changed(struct call *c, const struct keyref *ref, const char *event)

@@ -236,7 +236,7 @@ static bool serve_stream(struct call *c, const struct group_read *r, int k, bool
     if (unlikely(propagate_on)) {
         streams_gift_end(c, &gift);
         if (fresh) {
-            streams_propagate_position(c, ref.key.name, g);
+            streams_propagate_position(c, ref.key.name, g, !r->no_ack);
         }
         propagate_nothing(c); /* beyond that */
     }

@@ -9,6 +9,17 @@ void streams_gift_end(struct call *c, struct streams_gift *gift)
     if (gift->ids.count == 0) {
         return;
     }
+    if (unlikely(propagate_peers)) {
+        streams_tell_peers_pending(
+            c,
+            &(struct streams_pending_told){.key = gift->key,
+                                           .group = gift->group,
+                                           .consumer = &gift->consumer,
+                                           .last_id = gift->g->last_id,
+                                           .delivered_ms = gift->delivered_ms,
+                                           .deliveries = gift->deliveries},
+            &gift->ids);
+    }
     propagate_add(&d, SLICE("XCLAIM"));
     propagate_add(&d, gift->key);
     propagate_add(&d, gift->group);
@@ -37,23 +48,41 @@ void streams_gift_add(struct call *c, struct streams_gift *gift, const struct st
     propagate_add(&gift->ids, stream_id_format(p->id, text));
 }
 
-void streams_propagate_consumer(struct call *c, struct slice key, struct slice group,
+void streams_propagate_consumer(struct call *c, struct slice key, const struct stream_group *g,
                                 struct slice consumer)
 {
+    struct slice group = stream_group_name(g);
+    if (unlikely(propagate_peers)) {
+        streams_tell_peers_pending(
+            c,
+            &(struct streams_pending_told){
+                .key = key, .group = group, .consumer = &consumer, .last_id = g->last_id},
+            NULL);
+    }
     PROPAGATE(c, SLICE("XGROUP"), SLICE("CREATECONSUMER"), key, group, consumer);
 }
 
-void streams_propagate_position(struct call *c, struct slice key, const struct stream_group *g)
+void streams_propagate_position(struct call *c, struct slice key, const struct stream_group *g,
+                                bool peers_know)
 {
     char id[STREAM_ID_TEXT_BYTES], read[PROPAGATE_NUMBER_BYTES];
-    PROPAGATE(c, SLICE("XGROUP"), SLICE("SETID"), key, stream_group_name(g),
-              stream_id_format(g->last_id, id), SLICE("ENTRIESREAD"),
-              propagate_number(g->entries_read, read));
+    struct slice group = stream_group_name(g);
+    if (unlikely(propagate_peers) && !peers_know) {
+        streams_tell_peers_pending(
+            c, &(struct streams_pending_told){.key = key, .group = group, .last_id = g->last_id},
+            NULL);
+    }
+    PROPAGATE(c, SLICE("XGROUP"), SLICE("SETID"), key, group, stream_id_format(g->last_id, id),
+              SLICE("ENTRIESREAD"), propagate_number(g->entries_read, read));
 }
 
 void streams_propagate_lost(struct call *c, struct slice key, struct slice group,
                             struct stream_id id)
 {
     char text[STREAM_ID_TEXT_BYTES];
-    PROPAGATE(c, SLICE("XACK"), key, group, stream_id_format(id, text));
+    struct slice words[] = {SLICE("XACK"), key, group, stream_id_format(id, text)};
+    if (unlikely(propagate_peers)) {
+        propagate_tell_peers(c, 4, words);
+    }
+    propagate_instead(c, 4, words);
 }

@@ -3,6 +3,7 @@
 #define COMMANDS_STREAMS_PRIV_H
 
 #include "engine/call.h"
+#include "engine/propagate.h"
 #include "value/stream.h"
 
 /* Argument `i` as an ID ("ms-seq", or "ms" with `missing_seq`); false with the error replied. */
@@ -26,5 +27,20 @@ void streams_reply_entry(struct reply *r, struct stream_cursor *entry);
 uint64_t streams_reply_entries(struct reply *r, struct stream_cursor *walk, uint64_t count);
 /* Replies the first or last entry of a stream, null when it has none. */
 void streams_reply_edge(struct reply *r, const struct entry *e, bool last);
+
+/* ---- for peers (streams_peers.c) ---- */
+
+/* An entry that was added, where its ID belongs. Only while propagate_peers. */
+void streams_tell_peers_entry(struct call *c, struct slice key, struct stream_id id,
+                              const struct slice *words, int count) REQUIRES(keyspace_lock);
+/* IDs of what a command has taken out, which is all that peers are told of it: "name key [group] id
+ * ...". Nothing while propagate_peers is false. */
+struct streams_gone {
+    struct slice name, key;
+    const struct slice *group; /* NULL: none */
+    struct propagate_draft draft;
+};
+void streams_gone_add(struct streams_gone *gone, struct stream_id id);
+void streams_gone_end(struct call *c, struct streams_gone *gone) REQUIRES(keyspace_lock);
 
 #endif

@@ -357,10 +357,15 @@ void propagate_add_number(struct propagate_draft *d, int64_t number)
     propagate_add(d, propagate_number(number, text));
 }
 
-void propagate_add_draft(struct propagate_draft *d, struct propagate_draft *more)
+void propagate_add_copy(struct propagate_draft *d, const struct propagate_draft *more)
 {
     buf_append_slice(&d->words, buf_slice(&more->words));
     d->count += more->count;
+}
+
+void propagate_add_draft(struct propagate_draft *d, struct propagate_draft *more)
+{
+    propagate_add_copy(d, more);
     buf_deinit(&more->words);
     more->count = 0;
 }

@@ -162,8 +162,9 @@ struct propagate_draft {
 /* One word more; a number as one. */
 void propagate_add(struct propagate_draft *d, struct slice word);
 void propagate_add_number(struct propagate_draft *d, int64_t number);
-/* The words of another draft, which is empty then. */
+/* The words of another draft, which is empty then; or which stays as it is. */
 void propagate_add_draft(struct propagate_draft *d, struct propagate_draft *more);
+void propagate_add_copy(struct propagate_draft *d, const struct propagate_draft *more);
 /* propagate_instead with the draft, which is empty and needs nothing freed afterwards; the same for
  * peers. */
 void propagate_draft_instead(struct call *c, struct propagate_draft *d) REQUIRES(keyspace_lock);

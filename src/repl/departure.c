@@ -6,6 +6,7 @@
 #include "engine/shutdown.h"
 #include "net/pause.h"
 #include "repl/backlog.h"
+#include "repl/peers.h"
 #include "repl/replica.h"
 #include "repl/sync.h"
 
@@ -16,6 +17,7 @@ enum departure_stage { DEPARTURE_NONE, DEPARTURE_WAITING, DEPARTURE_LEAVING };
 static struct {
     _Atomic enum departure_stage stage;
     _Atomic int64_t deadline_ms; /* monotonic; of WAITING */
+    uint64_t own;                /* our last write, as active peers count them; of WAITING */
     unsigned flags;
 } departure;
 
@@ -40,11 +42,28 @@ static void look_for_lag(struct replica *r, void *context)
     }
 }
 
+/* Who pulls from us as an active replica, and has not said that it has all of our writes. */
+static int lagging_peers(bool tells)
+{
+    int count = peers->on() ? peers->count() - peers->with(departure.own) : 0;
+    if (count > 0 && tells) {
+        log_notice("%d active replicas have not all of our writes", count);
+    } else if (count > 0) {
+        peers->ask();
+    }
+    return count > 0 ? count : 0;
+}
+
 static int lagging(bool tells)
 {
     struct lag lag = {.offset = backlog_offset(), .tells = tells};
     replicas_each(look_for_lag, &lag);
-    return lag.count;
+    return lag.count + lagging_peers(tells);
+}
+
+static int all_replicas(void)
+{
+    return replicas_count() + peers->count();
 }
 
 /* Writes wait, and replicas are asked how far they are. */
@@ -57,6 +76,7 @@ static void hold_still(void)
         backlog_tell(SLICE("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"));
     }
     backlog_hush(true);
+    departure.own = peers->on() ? peers->last_write() : 0;
     keyspace_unlock_exclusive();
 }
 
@@ -65,7 +85,7 @@ static bool begin(unsigned flags)
     gil_assert_world();
     bool now = (flags & SHUTDOWN_NOW) || shutdown_timeout_s == 0;
     bool first = departure.stage == DEPARTURE_NONE;
-    if (first && (now || replicas_count() == 0)) {
+    if (first && (now || all_replicas() == 0)) {
         return false;
     }
     if (now) {
@@ -75,7 +95,7 @@ static bool begin(unsigned flags)
     departure.flags = flags;
     if (first) {
         hold_still();
-        log_notice("%d replicas are waited for before the end", replicas_count());
+        log_notice("%d replicas are waited for before the end", all_replicas());
         departure.deadline_ms = replica_clock_ms() + shutdown_timeout_s * 1000;
         departure.stage = DEPARTURE_WAITING;
         sync_wake();
@@ -116,7 +136,7 @@ static void leave(void) NO_THREAD_SAFETY_ANALYSIS
         int count = lagging(true);
         if (count > 0) {
             log_warning("%d of %d replicas have not everything: the end waits no longer for them",
-                        count, replicas_count());
+                        count, all_replicas());
         }
         departure.stage = DEPARTURE_LEAVING;
         shutdown_request(departure.flags | SHUTDOWN_WAITED);

@@ -1,6 +1,7 @@
-/* The end of the server waits for its replicas: writes wait, the stream is quiet, and the end comes
- * when all replicas have everything, or after shutdown-timeout. So a restart finds them where the
- * files end (identity.h), and who takes over has every write that was confirmed.
+/* The end of the server waits for its replicas, and active peers that pull from it: writes wait,
+ * the stream is quiet, and the end comes when all replicas have everything, or after
+ * shutdown-timeout. So a restart finds them where the files end (identity.h), and who takes over
+ * has every write that was confirmed.
  *
  *   NONE --begin: there are replicas--> WAITING --they have it, time is up, SHUTDOWN NOW--> LEAVING
  *    ^                                     |                                                 |

@@ -35,11 +35,17 @@ static void write_nobody(struct buf *out UNUSED, int first UNUSED, int64_t now_m
 {
 }
 
+static int none_since(int64_t ms UNUSED)
+{
+    return 0;
+}
+
 static const struct peers_ops nobody = {.wanted = no,
                                         .on = no,
                                         .configure = configure,
                                         .put_lines = put_lines,
                                         .count = none,
+                                        .heard_since = none_since,
                                         .write_all = write_nobody,
                                         .is_peer = is_peer,
                                         .hear = hear};

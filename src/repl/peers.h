@@ -30,10 +30,12 @@ struct peers_ops {
     bool (*look)(struct upstream *facts);
     void (*cut)(void);
 
-    /* INFO's lines of the role; how many servers pull from this one, and their lines, numbered from
-     * `first` on. The GIL is held in some mode. */
+    /* INFO's lines of the role; how many servers pull from this one, how many of them were heard
+     * since then (monotonic milliseconds), and their lines, numbered from `first` on. The GIL is
+     * held in some mode. */
     void (*write_role)(struct buf *out);
     int (*count)(void);
+    int (*heard_since)(int64_t ms);
     void (*write_all)(struct buf *out, int first, int64_t now_ms);
 
     /* Whether a client is such a server; REPLCONF PULL-ACK of one (exclusive mode), false: it is

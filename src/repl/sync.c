@@ -7,6 +7,7 @@
 #include "engine/gil.h"
 #include "repl/backlog.h"
 #include "repl/departure.h"
+#include "repl/peers.h"
 #include "repl/failover.h"
 #include "repl/follow.h"
 #include "repl/replica.h"
@@ -257,7 +258,7 @@ int sync_good_replicas(void)
 {
     struct good g = {.now_ms = replica_clock_ms()};
     replicas_each(count_good, &g);
-    return g.count;
+    return g.count + peers->heard_since(g.now_ms - sync_settings.min_replicas_max_lag_s * 1000);
 }
 
 void sync_judge(void)
@@ -338,7 +339,7 @@ static bool is_busy(void)
     }
     bool on = backlog_is_on();
     keyspace_unlock_shared();
-    return on || replicas_count() > 0 || sync_settings.min_replicas > 0;
+    return on || replicas_count() + peers->count() > 0 || sync_settings.min_replicas > 0;
 }
 
 /* Sleeps until the transfer can go on, somebody wakes us, or it is time. `wait_ms` -1: the transfer

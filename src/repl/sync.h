@@ -30,7 +30,8 @@ bool sync_apply(const struct option *option, const char **error);
 /* Judges min-replicas-to-write now: a setting, or our role, is another one. Awake: the sync thread,
  * or world. */
 void sync_judge(void);
-/* Replicas that are well, by min-replicas-max-lag. Any thread. */
+/* Replicas, and active peers that pull from us, that are well by min-replicas-max-lag. Any thread.
+ */
 int sync_good_replicas(void);
 
 #endif

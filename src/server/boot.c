@@ -175,6 +175,7 @@ static const struct command_row *const command_tables[] = {
     stream_group_read_commands,
     stream_claim_commands,
     stream_pending_commands,
+    stream_peer_commands,
     sort_commands,
     nested_commands,
     pubsub_commands,

@@ -126,6 +126,18 @@ static inline const void *entry_stamp(const struct entry *e)
     return e->flags & ENTRY_STAMPED ? e->body + entry_fixed_bytes(before) : NULL;
 }
 
+/* When the key was last written, by its stamp, whose first 8 bytes are a clock with the
+ * milliseconds since 1970 in the upper 48 bits; -1 when nobody knows. */
+static inline int64_t entry_written_ms(const struct entry *e)
+{
+    uint64_t clock = 0;
+    const void *stamp = entry_stamp(e);
+    if (stamp) {
+        memcpy(&clock, stamp, sizeof(clock));
+    }
+    return clock ? (int64_t)(clock >> 16) : -1;
+}
+
 static inline struct slice entry_key(const struct entry *e)
 {
     if (likely(!(e->flags & (ENTRY_EXPIRES | ENTRY_EXTERNAL | ENTRY_STAMPED | ENTRY_LONG_KEY)))) {

@@ -1,5 +1,5 @@
-/* See stream.h: facts, appending, deleting, and the type's row of operations. Walking is in
- * stream_walk.c, consumer groups are in stream_group.c. */
+/* See stream.h: facts, deleting, and the type's row of operations. Adding is in stream_add.c,
+ * walking in stream_walk.c, consumer groups are in stream_group.c. */
 #include "value/stream.h"
 
 #include "base/mem.h"
@@ -9,21 +9,7 @@
 
 #include <openssl/sha.h>
 
-static struct {
-    int64_t node_bytes, node_entries;
-} limits = {4096, 100};
-
-static inline size_t max_node_bytes(void)
-{
-    uint64_t limit = (uint64_t)limits.node_bytes;
-    return limit == 0 || limit > STREAM_NODE_BYTES_CAP ? STREAM_NODE_BYTES_CAP : (size_t)limit;
-}
-
-static inline uint64_t max_node_entries(void)
-{
-    uint64_t limit = (uint64_t)limits.node_entries;
-    return limit == 0 || limit > STREAM_NODE_ENTRIES_CAP ? STREAM_NODE_ENTRIES_CAP : limit;
-}
+struct stream_limits stream_limits = {4096, 100};
 
 const struct stream_facts *stream_facts(const struct entry *e)
 {
@@ -43,7 +29,7 @@ const struct radix *stream_nodes(const struct entry *e)
 uint64_t stream_trim_usual_limit(void)
 {
     /* 10,000 where nodes have no limit, and a million at most: as Redis. */
-    uint64_t entries = (uint64_t)limits.node_entries;
+    uint64_t entries = (uint64_t)stream_limits.node_entries;
     return entries == 0 ? 10000 : entries > 10000 ? 1000000 : entries * 100;
 }
 
@@ -59,29 +45,6 @@ struct entry *stream_create(struct slice key)
 {
     return entry_create_pointer(key, VALUE_STREAM, ENCODING_STREAM, create_stream(),
                                 ENTRY_NO_EXPIRY);
-}
-
-/* ---- IDs ---- */
-
-bool stream_next_id(const struct stream_facts *facts, int64_t now_ms, struct stream_id *id)
-{
-    assert(now_ms >= 0);
-    if ((uint64_t)now_ms > facts->last_id.ms) {
-        *id = (struct stream_id){(uint64_t)now_ms, 0};
-        return true;
-    }
-    *id = facts->last_id;
-    return stream_id_increment(id);
-}
-
-bool stream_next_seq(const struct stream_facts *facts, struct stream_id *id)
-{
-    id->seq = 0;
-    if (id->ms == facts->last_id.ms) {
-        id->seq = facts->last_id.seq + 1;
-        return id->seq != 0;
-    }
-    return id->ms > facts->last_id.ms;
 }
 
 /* Finds the first entry that is there, after the one that was may have gone. */
@@ -111,8 +74,7 @@ void stream_master_read_fields(const unsigned char *lp, struct stream_master *m)
     assert(stream_integer(m->terminator) == 0);
 }
 
-/* Writes the master's first two numbers. */
-static unsigned char *set_counts(unsigned char *lp, const struct stream_master *m)
+unsigned char *stream_set_counts(unsigned char *lp, const struct stream_master *m)
 {
     unsigned char *at = listpack_first(lp);
     lp = listpack_replace_integer(lp, &at, (int64_t)m->count);
@@ -120,16 +82,21 @@ static unsigned char *set_counts(unsigned char *lp, const struct stream_master *
     return listpack_replace_integer(lp, &at, (int64_t)m->deleted);
 }
 
-/* Takes the cursor's node out and frees it; the cursor is on the next one then. */
-static void remove_node(struct stream *s, struct radix_cursor *at)
+void stream_renew_tail(struct stream *s)
 {
-    listpack_destroy(radix_remove_at(&s->nodes, at));
     s->tail = radix_last(&s->nodes);
     if (radix_cursor_valid(&s->tail)) {
         char key[STREAM_ID_KEY_BYTES];
         radix_cursor_copy_key(&s->tail, key);
         s->tail_id = stream_id_of_key(key);
     }
+}
+
+/* Takes the cursor's node out and frees it; the cursor is on the next one then. */
+static void remove_node(struct stream *s, struct radix_cursor *at)
+{
+    listpack_destroy(radix_remove_at(&s->nodes, at));
+    stream_renew_tail(s);
 }
 
 /* ---- facts ---- */
@@ -164,154 +131,6 @@ void stream_set_facts(struct entry *e, struct stream_id last_id, const uint64_t 
     stream_groups_forget_counts(facts, &s->groups, other_count);
 }
 
-/* ---- appending ---- */
-
-/* Bytes of every word, or (step 2) of the fields alone. */
-static size_t words_bytes(const struct slice *words, int count, int step)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < count; i += step) {
-        bytes += words[i].len;
-    }
-    return bytes;
-}
-
-bool stream_entry_fits(const struct entry *e, const struct slice *words, int count,
-                       size_t *need_bytes)
-{
-    size_t bytes = words_bytes(words, count, 1);
-    if (count > STREAM_ENTRY_MAX_WORDS || bytes > STREAM_ENTRY_MAX_BYTES) {
-        return false;
-    }
-    const struct stream *s = e ? stream_of(e) : NULL;
-    size_t tail =
-        s && radix_cursor_valid(&s->tail) ? listpack_bytes(radix_cursor_value(&s->tail)) : 0;
-    /* Fields that are new stand in the node twice; listpack_reserve takes half as much more. */
-    *need_bytes = tail + tail / 2 + 3 * (bytes + (size_t)count * LISTPACK_SLACK_BYTES);
-    return true;
-}
-
-/* A listpack with nothing but the master of an entry of these words. */
-static unsigned char *create_node(const struct slice *words, int count)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < count; i += 2) {
-        bytes += words[i].len + LISTPACK_SLACK_BYTES;
-    }
-    /* Room for the entry as well, so that the usual small stream is allocated once. */
-    unsigned char *lp = listpack_create(LISTPACK_HEADER_BYTES + 1);
-    lp = listpack_reserve(lp, bytes + 4 * LISTPACK_INTEGER_BYTES);
-    unsigned char *end = listpack_end(lp);
-    end = listpack_write_integer(end, 0);
-    end = listpack_write_integer(end, 0);
-    end = listpack_write_integer(end, count / 2);
-    for (int i = 0; i < count; i += 2) {
-        end = listpack_write(end, words[i]);
-    }
-    end = listpack_write_integer(end, 0);
-    listpack_extend(lp, end, (uint32_t)count / 2 + 4);
-    return lp;
-}
-
-static bool has_fields(const unsigned char *lp, const struct stream_master *m,
-                       const struct slice *words, int count)
-{
-    if (m->field_count != (uint64_t)count / 2) {
-        return false;
-    }
-    const unsigned char *at = m->first_field;
-    for (int i = 0; i < count; i += 2) {
-        if (!listpack_equals(at, words[i])) {
-            return false;
-        }
-        at = listpack_next(lp, at);
-    }
-    return true;
-}
-
-/* Writes an entry behind the last one. */
-static unsigned char *write_entry(unsigned char *lp, bool same_fields, struct stream_id master,
-                                  struct stream_id id, const struct slice *words, int count)
-{
-    unsigned char *end = listpack_end(lp);
-    uint32_t elements = 3;
-    /* Differences wrap: a sequence number may be less than the master's. */
-    end = listpack_write_integer(end, same_fields ? STREAM_FLAG_SAME_FIELDS : 0);
-    end = listpack_write_integer(end, (int64_t)(id.ms - master.ms));
-    end = listpack_write_integer(end, (int64_t)(id.seq - master.seq));
-    if (!same_fields) {
-        end = listpack_write_integer(end, count / 2);
-        elements++;
-    }
-    for (int i = same_fields; i < count; i += 1 + same_fields) {
-        end = listpack_write(end, words[i]);
-        elements++;
-    }
-    end = listpack_write_integer(end, elements);
-    listpack_extend(lp, end, elements + 1);
-    return lp;
-}
-
-/* The last node with its master in *m, when an entry of `bytes` may go there; else NULL. */
-static unsigned char *tail_with_room(const struct stream *s, size_t bytes, struct stream_master *m)
-{
-    if (!radix_cursor_valid(&s->tail)) {
-        return NULL;
-    }
-    unsigned char *lp = radix_cursor_value(&s->tail);
-    stream_master_read(lp, m);
-    bool room =
-        listpack_bytes(lp) + bytes < max_node_bytes() && m->count + m->deleted < max_node_entries();
-    return room ? lp : NULL;
-}
-
-/* Makes a node for an entry, the last one from now on. */
-static unsigned char *add_tail(struct stream *s, struct stream_id id, const struct slice *words,
-                               int count)
-{
-    char key[STREAM_ID_KEY_BYTES];
-    struct slice key_slice = stream_id_key(id, key);
-    if (radix_cursor_valid(&s->tail)) {
-        radix_cursor_set_value(&s->tail, listpack_shrink(radix_cursor_value(&s->tail)));
-    }
-    unsigned char *lp = create_node(words, count);
-    void *existing = radix_insert(&s->nodes, key_slice, lp);
-    assert(!existing);
-    s->tail = radix_seek(&s->nodes, RADIX_EQUAL, key_slice);
-    s->tail_id = id;
-    return lp;
-}
-
-void stream_append(struct entry *e, struct stream_id id, const struct slice *words, int count)
-{
-    struct stream *s = stream_of(e);
-    struct stream_master m;
-    size_t bytes = words_bytes(words, count, 1);
-    assert(count > 0 && count % 2 == 0 && count <= STREAM_ENTRY_MAX_WORDS &&
-           bytes <= STREAM_ENTRY_MAX_BYTES);
-    assert(stream_id_compare(id, s->facts.last_id) > 0);
-    unsigned char *lp = tail_with_room(s, bytes, &m);
-    if (!lp) {
-        lp = add_tail(s, id, words, count);
-        stream_master_read(lp, &m);
-    }
-    bool same_fields = has_fields(lp, &m, words, count);
-    m.count++;
-    lp = set_counts(lp, &m);
-    /* No more than is written: a listpack holds a gigabyte, an entry may have half of that. */
-    bytes = same_fields ? bytes - words_bytes(words, count, 2) : bytes;
-    lp = listpack_reserve(lp, bytes + (size_t)count * LISTPACK_SLACK_BYTES +
-                                  5 * LISTPACK_INTEGER_BYTES);
-    lp = write_entry(lp, same_fields, s->tail_id, id, words, count);
-    radix_cursor_set_value(&s->tail, lp);
-    s->facts.length++;
-    s->facts.entries_added += s->facts.entries_added < STREAM_ADDED_MAX;
-    s->facts.last_id = id;
-    if (s->facts.length == 1) {
-        s->facts.first_id = id;
-    }
-}
-
 /* ---- deleting ---- */
 
 /* Marks the entry whose flags are at `flags` as deleted. The flags stay one byte. */
@@ -338,7 +157,7 @@ bool stream_delete(struct entry *e, struct stream_id id)
         mark_deleted((unsigned char *)c.flags);
         m.count--;
         m.deleted++;
-        radix_cursor_set_value(&c.node, set_counts(lp, &m));
+        radix_cursor_set_value(&c.node, stream_set_counts(lp, &m));
     }
     s->facts.length--;
     if (stream_id_compare(id, s->facts.max_deleted_id) > 0) {
@@ -385,7 +204,7 @@ static uint64_t trim_within(struct stream *s, const struct entry *e, const struc
     m.deleted += removed;
     /* Nothing may be left in it, where a deleted entry is behind trim->id: it stays nevertheless,
      * so that nodes hold the same entries as in Redis, and approximate trimming does the same. */
-    radix_cursor_set_value(&node, set_counts(lp, &m));
+    radix_cursor_set_value(&node, stream_set_counts(lp, &m));
     return removed;
 }
 
@@ -540,13 +359,13 @@ const struct value_ops stream_ops = {
 const struct option stream_options[] = {
     {.name = "stream-node-max-bytes",
      .type = OPTION_MEMORY,
-     .target = &limits.node_bytes,
+     .target = &stream_limits.node_bytes,
      .initial = "4096",
      .min = 0,
      .max = INT64_MAX},
     {.name = "stream-node-max-entries",
      .type = OPTION_INT,
-     .target = &limits.node_entries,
+     .target = &stream_limits.node_entries,
      .initial = "100",
      .min = 0,
      .max = INT64_MAX},

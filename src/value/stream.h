@@ -1,7 +1,7 @@
 /* Streams: entries in the order of their IDs, each with an ID and pairs of field and value, and
- * consumer groups beside them (stream_group.h). Entries are only appended and deleted. They stand
- * in listpacks, the nodes, which a radix tree finds by the ID of each one's master entry. The
- * listpack has the layout of Redis's files:
+ * consumer groups beside them (stream_group.h). Entries are appended and deleted; a peer's may come
+ * in between. They stand in listpacks, the nodes, which a radix tree finds by the ID of each one's
+ * master entry. The listpack has the layout of Redis's files:
  *
  *   master  count | deleted | N | field_1 ... field_N | 0
  *   entry   flags | ms - master's | seq - master's | value_1 ... value_N | 3 + N       flags has 2
@@ -70,10 +70,19 @@ bool stream_next_id(const struct stream_facts *facts, int64_t now_ms,
  * the last one. */
 bool stream_next_seq(const struct stream_facts *facts, struct stream_id *id) MUST_CHECK;
 
+/* IDs of an active node (active/DESIGN.md) are like no other node's: the lower half of the sequence
+ * numbers that the two above choose is its tag. 0: they are Redis's, whose lowest follows. While
+ * there is a tag entries may come in between, and groups do not count what they read. World. */
+void stream_set_id_tag(uint32_t tag);
+extern uint32_t stream_id_tag;
+
 /* Appends an entry with an ID greater than last_id; `words` are field, value, field, value ...
  * (`count` of them, even, within the limits above: stream_entry_fits). X */
 void stream_append(struct entry *e, struct stream_id id, const struct slice *words, int count);
-/* True when an entry of these words is within the limits; *need_bytes is then what appending it to
+/* Puts an entry where its ID belongs, also before others; one that has this ID goes. It counts as
+ * added in any case. O(bytes of a node). X */
+void stream_insert(struct entry *e, struct stream_id id, const struct slice *words, int count);
+/* True when an entry of these words is within the limits; *need_bytes is then what adding it to
  * `e` (NULL: a new stream) may allocate at once. */
 bool stream_entry_fits(const struct entry *e, const struct slice *words, int count,
                        size_t *need_bytes);

@@ -61,7 +61,8 @@ void stream_group_place(const struct stream_facts *facts, struct stream_group *g
     assert(entries_read >= STREAM_READ_UNKNOWN);
     bool beyond = stream_id_compare(id, facts->last_id) > 0;
     g->last_id = id;
-    g->entries_read = beyond ? STREAM_READ_UNKNOWN : entries_read < added ? entries_read : added;
+    bool unknown = beyond || stream_id_tag != 0;
+    g->entries_read = unknown ? STREAM_READ_UNKNOWN : entries_read < added ? entries_read : added;
 }
 
 void stream_group_advance(const struct stream_facts *facts, struct stream_group *g,
@@ -85,5 +86,16 @@ void stream_groups_forget_counts(const struct stream_facts *facts, const struct 
     for (; radix_cursor_valid(&at); radix_cursor_next(&at)) {
         struct stream_group *g = stream_group_at(&at);
         stream_group_place(facts, g, g->last_id, all ? STREAM_READ_UNKNOWN : g->entries_read);
+    }
+}
+
+void stream_groups_forget_ranks(const struct radix *groups, struct stream_id id)
+{
+    struct radix_cursor at = radix_first(groups);
+    for (; radix_cursor_valid(&at); radix_cursor_next(&at)) {
+        struct stream_group *g = stream_group_at(&at);
+        if (stream_id_compare(g->last_id, id) >= 0) {
+            g->entries_read = STREAM_READ_UNKNOWN;
+        }
     }
 }

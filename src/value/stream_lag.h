@@ -40,5 +40,7 @@ void stream_group_advance(const struct stream_facts *facts, struct stream_group 
  * deleted less: what groups counted and now cannot stand for is unknown. X */
 void stream_groups_forget_counts(const struct stream_facts *facts, const struct radix *groups,
                                  bool all);
+/* An entry with this ID has come in between: groups that are beyond it have lost count. X */
+void stream_groups_forget_ranks(const struct radix *groups, struct stream_id id);
 
 #endif

@@ -32,6 +32,17 @@ void stream_master_read_fields(const unsigned char *lp, struct stream_master *m)
 /* The ID of a node's last entry, deleted or not. */
 struct stream_id stream_node_last_id(const struct radix_cursor *node);
 
+/* Writes the master's first two numbers. */
+unsigned char *stream_set_counts(unsigned char *lp, const struct stream_master *m);
+/* Finds the last node, after nodes have come or gone. */
+void stream_renew_tail(struct stream *s);
+
+/* stream-node-max-bytes and -entries as they are set; 0: no limit but the caps. */
+struct stream_limits {
+    int64_t node_bytes, node_entries;
+};
+extern struct stream_limits stream_limits;
+
 static inline struct stream *stream_of(const struct entry *e)
 {
     assert(entry_type(e) == VALUE_STREAM);

@@ -52,6 +52,55 @@ def units(node):
     return int(replication(node)["active_own_units"])
 
 
+def test_enough_replicas_are_peers_too(make_node):
+    a, b = mesh(make_node, 2, **{"min-replicas-to-write": "1", "min-replicas-max-lag": "2"})
+    with a.connect() as ca, b.connect() as cb:
+        eventually(lambda: ca.call("SET", "k", "1") == b"OK", "it counts as one", 30)
+        assert replication(a)["min_slaves_good_slaves"] == "1"
+        with b.standing_still():
+            eventually(lambda: ca.call("SET", "k", "2") == b"NOREPLICAS Not enough good replicas to write.",
+                       "too few", 30)
+            assert ca.call("GET", "k") is not None
+        eventually(lambda: ca.call("SET", "k", "3") == b"OK", "enough again", 30)
+        eventually(lambda: cb.call("SET", "l", "3") == b"OK", "enough again", 30)
+    check_equal([a, b], "afterwards")
+
+
+def test_the_end_waits_for_peers(make_node):
+    """Who pulls from a node that ends has all of its writes."""
+    a, b = mesh(make_node, 2, **{"shutdown-timeout": "3600", "save": ""})
+    with a.connect() as ca, a.connect() as asks, b.connect() as cb:
+        with b.standing_still():
+            for i in range(300):
+                ca.ok("SET", "k%d" % i, "x" * 1000)
+            asks.send("SHUTDOWN")
+            eventually(lambda: "shutdown_in_milliseconds" in a.info("server"), "it waits", 30)
+            ca.send("SET", "late", "1")  # is not done
+        assert a.wait_exit(60) == 0
+        assert cb.call("DBSIZE") == 300
+
+
+def test_the_end_waits_no_longer_than_it_may(make_node):
+    a, b = mesh(make_node, 2, **{"shutdown-timeout": "1", "save": ""})
+    with a.connect() as ca, b.standing_still():
+        ca.ok("SET", "k", "1")
+        ca.send("SHUTDOWN")
+        assert a.wait_exit(60) == 0
+    assert "not everything" in a.output()
+
+
+def test_when_a_key_was_written(make_node):
+    a, b = mesh(make_node, 2)
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("SET", "k", "1")
+        assert 0 <= ca.call("OBJECT", "LASTMODIFIED", "k") < 300
+        eventually(lambda: cb.call("GET", "k") == b"1", "told")
+        assert 0 <= cb.call("OBJECT", "LASTMODIFIED", "k") < 300
+        eventually(lambda: cb.call("OBJECT", "LASTMODIFIED", "k") >= 1, "time goes by")
+        ca.call("APPEND", "k", "2")
+        assert ca.call("OBJECT", "LASTMODIFIED", "missing") is None
+
+
 def test_a_job_runs_where_it_was_made(make_node):
     a, b = mesh(make_node, 2)
     script = "redis.call('INCR', KEYS[1])"

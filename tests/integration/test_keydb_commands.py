@@ -111,7 +111,7 @@ TABLE = (
      (["EXPDEL", "s", "s", "missing", "nh", "job"], 3), (["OBJECT", "LASTMODIFIED", "missing"], None),
      (["OBJECT", "LASTMODIFIED"], arity("object|lastmodified")),
      (["OBJECT", "LASTMODIFIED", "s"],
-      b"ERR OBJECT LASTMODIFIED needs active-replica, which this server does not have yet")])
+      b"ERR Only active replicas know when a key was last written")])
 
 
 def fill(client):

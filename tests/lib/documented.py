@@ -17,7 +17,7 @@ _LEX = {"min": "-", "max": "+", "start": "-", "stop": "+"}
 # The same for single commands.
 TEXTS_OF = {
     "SETBIT": {"value": "1"}, "BITPOS": {"bit": "1"}, "PFDEBUG": {"subcommand": "ENCODING"},
-    "EXPIREMEMBER": {"delta": "100"}, "XCLAIM": {"ID": "1-1"}, "ZLEXCOUNT": _LEX,
+    "EXPIREMEMBER": {"delta": "100"}, "XCLAIM": {"ID": "1-1"}, "KEYDB.XPEND": {"ID": "1-1"}, "ZLEXCOUNT": _LEX,
     "ZRANGEBYLEX": _LEX, "ZREMRANGEBYLEX": _LEX, "ZREVRANGEBYLEX": {"min": "-", "max": "+"},
     "XREAD": {"ID": "0"}, "XREADGROUP": {"ID": "0"}, "XRANGE": {"start": "-", "end": "+"},
     "XREVRANGE": {"start": "-", "end": "+"},

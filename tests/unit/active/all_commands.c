@@ -33,12 +33,13 @@ static const struct command_row *const tables[] = {
     stream_info_commands,   stream_group_commands,
     sort_commands,          stream_group_read_commands,
     stream_claim_commands,  stream_pending_commands,
-    nested_commands,        pubsub_commands,
-    dump_commands,          save_commands,
-    aof_commands,           migrate_commands,
-    acl_commands,           repl_commands,
-    script_commands,        function_commands,
-    job_commands,           wait_aof_commands,
+    stream_peer_commands,   nested_commands,
+    pubsub_commands,        dump_commands,
+    save_commands,          aof_commands,
+    migrate_commands,       acl_commands,
+    repl_commands,          script_commands,
+    function_commands,      job_commands,
+    wait_aof_commands,
 };
 
 void all_commands_register(void)

@@ -11,7 +11,8 @@
 
 #include <stdio.h>
 
-/* k0..k9 are of no type in particular; D is a deadline far ahead. */
+/* k0..k9 are of no type in particular, s0 and s1 streams, with groups g0 and g1; D is a deadline
+ * far ahead. */
 static const char *const program_lines[] = {
     "set K N",
     "set K N pxat D",
@@ -54,6 +55,27 @@ static const char *const program_lines[] = {
     "pfadd K M N",
     "xadd K N-N M N",
     "xdel K N-N",
+    "xadd S * M N",
+    "xadd S * M N",
+    "xadd S * M N O N",
+    "xadd S N-N M N",
+    "xadd S maxlen 5 * M N",
+    "xadd S maxlen ~ 5 * M N",
+    "xdel S N-N",
+    "xtrim S maxlen 4",
+    "xgroup create S G 0 mkstream",
+    "xgroup create S G $ mkstream",
+    "xgroup createconsumer S G M",
+    "xreadgroup group G M count 2 streams S >",
+    "xreadgroup group G M count 2 streams S >",
+    "xreadgroup group G M noack count 1 streams S >",
+    "xreadgroup group G M count 2 streams S 0",
+    "xack S G N-N",
+    "xautoclaim S G M 0 0 count 2",
+    "xautoclaim S G M 0 0 count 1 justid",
+    "xclaim S G M 0 N-N force",
+    "xsetid S 9999999999999-1",
+    "pexpireat S D",
     "pexpireat K D",
     "persist K",
     "pexpirememberat K M D",
@@ -93,6 +115,10 @@ static void draw_line(char *out, size_t room, const char *pattern)
         case 'K':
         case 'J':
             snprintf(text, sizeof(text), "k%d", (int)rand_below(10));
+            break;
+        case 'S':
+        case 'G':
+            snprintf(text, sizeof(text), "%c%d", *c == 'S' ? 's' : 'g', (int)rand_below(2));
             break;
         case 'M':
         case 'O':

@@ -207,6 +207,7 @@ const char *real_run(struct real_group *g, int node, int db, int count, const ch
     struct node *n = g->node[node];
     keyspace_lock_exclusive();
     local_writes_attach(node_own(n));
+    stream_set_id_tag(node_id_tag(n));
     propagate_begin_unit();
     for (int i = 0; i < count; i++) {
         reply_reset(&client.reply);

@@ -29,9 +29,6 @@ static const char *const of_order[] = {
     "lrem",
     "ltrim",
     "xsetid",
-    "xack",
-    "xclaim",
-    "xautoclaim",
     "keydb.cron",
     /* Told to peers in other forms, and never themselves. */
     "setnx",
@@ -39,7 +36,6 @@ static const char *const of_order[] = {
     "hsetnx",
     "lpushx",
     "rpushx",
-    "xtrim",
     "keydb.hrename",
     "keydb.nhset",
     "pfdebug",
@@ -51,7 +47,6 @@ static const char *const of_order[] = {
     "hexpire",
     "hpexpire",
     "hexpireat",
-    "xreadgroup",
     "eval",
     "evalsha",
     "fcall",
@@ -93,7 +88,7 @@ static void test_every_write_has_a_class(void **state)
     command_teardown();
 }
 
-#define WORDS_MAX 8
+#define WORDS_MAX 10
 
 /* Pieces as text: class, key, members; one behind the other. */
 static const char *effects_of(const char *line)
@@ -117,7 +112,9 @@ static const char *effects_of(const char *line)
             (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? "; " : "", classes[p.class]);
         for (int k = 0; k < p.count; k++) {
             struct slice m = effect_member(&p, argv, k);
-            at += (size_t)snprintf(text + at, sizeof(text) - at, " %.*s", (int)m.len, m.ptr);
+            struct slice scope = effect_scope(&p, argv);
+            at += (size_t)snprintf(text + at, sizeof(text) - at, " %.*s%s%.*s", (int)scope.len,
+                                   scope.ptr, scope.len ? "/" : "", (int)m.len, m.ptr);
         }
         int words_count = effect_command(&p, argc, argv, words, &command);
         if (p.values >= 0) {
@@ -152,9 +149,11 @@ static void test_effects(void **state)
         {"ZADD k 1 a 2 b", "assign a b"},
         {"ZADD k NX 1 a", "order"},
         {"ZADD k GT CH 1 a", "order"},
-        {"XADD k 5-0 f v", "assign 5-0"},
-        {"XADD k MAXLEN = 1 2-2 g w", "order"},
-        {"XADD k * f v", "order"},
+        {"KEYDB.XINSERT k 5-0 f v", "assign 5-0"},
+        {"KEYDB.XPEND k g 5-0 0 1", "assign"},
+        {"KEYDB.XPEND k g 5-0 0 1 c 5-0 6-0", "assign g/c g/5-0 g/6-0"},
+        {"XACK k g 5-0 6-0", "assign g/5-0 g/6-0"},
+        {"XADD k 5-0 f v", "untold"},
         {"PEXPIREAT k 5", "assign"},
         {"PEXPIREAT k 5 NX", "order"},
         {"PERSIST k", "assign"},

@@ -112,6 +112,7 @@ int caller_setup(void **state)
     command_register(stream_group_read_commands);
     command_register(stream_claim_commands);
     command_register(stream_pending_commands);
+    command_register(stream_peer_commands);
     command_register(key_commands);
     command_register(key_expire_commands);
     command_register(key_scan_commands);

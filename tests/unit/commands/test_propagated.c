@@ -369,7 +369,7 @@ static const struct {
     {{"zadd k 1 a 2 b"}, "zremrangebyscore k 2 9", "ZREM k b"},
     {{NULL}, "geoadd k nx 0 0 a", "ZADD k 3377699720527872 a"},
     {{"xadd k 1-1 f v"}, "xadd k nomkstream maxlen 1 2-2 g w",
-     "MULTI | XADD k 2-2 g w | XDEL k 1-1 | EXEC"},
+     "MULTI | KEYDB.XINSERT k 2-2 g w | XDEL k 1-1 | EXEC"},
     {{"xadd k 1-1 f v", "xadd k 2-1 f v"}, "xtrim k minid 2", "XDEL k 1-1"},
     {{NULL}, "keydb.nhset k.a v", "RESTORE k 0 <nestedhash> REPLACE ABSTTL"},
     {{"set k v px 1"}, "append k w", "append k w"}, /* what expires is not told as gone */

@@ -126,6 +126,46 @@ static void check_all(const struct entry *e, const struct model *m)
     check_range(e, m);
 }
 
+static void model_remove(struct model *m, int from, int count)
+{
+    m->count -= count;
+    memmove(&m->entries[from], &m->entries[from + count],
+            (size_t)(m->count - from) * sizeof(m->entries[0]));
+}
+
+static int place_of(const struct model *m, struct stream_id id)
+{
+    int i = 0;
+    while (i < m->count && stream_id_compare(m->entries[i].id, id) < 0) {
+        i++;
+    }
+    return i;
+}
+
+/* Anywhere, also where an entry is. */
+static void insert(struct entry *e, struct model *m)
+{
+    char texts[WORDS_MAX][128];
+    struct slice words[WORDS_MAX];
+    struct model_entry added = {random_id(m), rand_u64() % 10000};
+    if (stream_id_is_zero(added.id) || stream_id_compare(added.id, STREAM_ID_MAX) == 0) {
+        return;
+    }
+    int count = word_count(added.seed), at = place_of(m, added.id);
+    for (int i = 0; i < count; i++) {
+        words[i] = word_of(added.seed, i, texts[i]);
+    }
+    stream_insert(e, added.id, words, count);
+    if (at < m->count && stream_id_compare(m->entries[at].id, added.id) == 0) {
+        model_remove(m, at, 1);
+    }
+    memmove(&m->entries[at + 1], &m->entries[at], (size_t)(m->count - at) * sizeof(m->entries[0]));
+    m->entries[at] = added;
+    m->count++;
+    m->last = stream_id_compare(added.id, m->last) > 0 ? added.id : m->last;
+    m->added++;
+}
+
 static void append(struct entry *e, struct model *m)
 {
     char texts[WORDS_MAX][128];
@@ -146,13 +186,6 @@ static void append(struct entry *e, struct model *m)
     m->entries[m->count++] = added;
     m->last = added.id;
     m->added++;
-}
-
-static void model_remove(struct model *m, int from, int count)
-{
-    m->count -= count;
-    memmove(&m->entries[from], &m->entries[from + count],
-            (size_t)(m->count - from) * sizeof(m->entries[0]));
 }
 
 static void delete_one(struct entry *e, struct model *m)
@@ -229,7 +262,7 @@ static void check_copy(struct entry *e, const struct model *m)
     entry_destroy(&copy);
 }
 
-static void run(const char *bytes, const char *entries)
+static void run_with(const char *bytes, const char *entries, bool between)
 {
     static struct model m;
     memset(&m, 0, sizeof(m));
@@ -241,7 +274,9 @@ static void run(const char *bytes, const char *entries)
         bool growing = step % 2000 < 1200;
         uint64_t kind = rand_below(20);
         if (kind < (growing ? 16 : 6)) {
-            if (m.count < MODEL_MAX) {
+            if (m.count < MODEL_MAX && between && rand_below(2)) {
+                insert(e, &m);
+            } else if (m.count < MODEL_MAX) {
                 append(e, &m);
             }
         } else if (kind < 19) {
@@ -259,6 +294,12 @@ static void run(const char *bytes, const char *entries)
     }
     entry_destroy(&e);
     set_limits("4096", "100");
+}
+
+static void run(const char *bytes, const char *entries)
+{
+    run_with(bytes, entries, false);
+    run_with(bytes, entries, true);
 }
 
 static void test_one_entry_nodes(void **state)
@@ -380,6 +421,34 @@ static void test_next_ids(void **state)
     assert_int_equal(id.seq, 1);
 }
 
+/* Of a node with a tag: no other node's, greater than the last one, and close to it. */
+static void test_tagged_ids(void **state)
+{
+    (void)state;
+    const uint64_t tag = 0x80000001, one = (uint64_t)1 << 32;
+    struct stream_facts f = {.last_id = {5, 3}};
+    struct stream_id id = {5, 0};
+    stream_set_id_tag((uint32_t)tag);
+    expect_next(f, 6, true, (struct stream_id){6, tag});
+    expect_next(f, 5, true, (struct stream_id){5, tag});
+    f.last_id.seq = tag;
+    expect_next(f, 5, true, (struct stream_id){5, one + tag});
+    assert_true(stream_next_seq(&f, &id));
+    assert_true(id.seq == one + tag);
+    f.last_id.seq = one + tag + 1;
+    expect_next(f, 5, true, (struct stream_id){5, 2 * one + tag});
+    f.last_id.seq = UINT64_MAX;
+    expect_next(f, 5, true, (struct stream_id){6, tag});
+    assert_false(stream_next_seq(&f, &id));
+    f.last_id = STREAM_ID_MAX;
+    expect_next(f, 5, false, STREAM_ID_MIN);
+    f.last_id = STREAM_ID_MIN;
+    id.ms = 0;
+    assert_true(stream_next_seq(&f, &id));
+    assert_true(id.seq == tag);
+    stream_set_id_tag(0);
+}
+
 /* ---- IDs ---- */
 
 static void test_id_text(void **state)
@@ -466,11 +535,17 @@ static void test_id_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_id_text),         cmocka_unit_test(test_id_order),
-        cmocka_unit_test(test_next_ids),        cmocka_unit_test(test_one_entry_nodes),
-        cmocka_unit_test(test_two_entry_nodes), cmocka_unit_test(test_small_nodes),
-        cmocka_unit_test(test_usual_nodes),     cmocka_unit_test(test_unlimited_nodes),
-        cmocka_unit_test(test_trim_by_nodes),   cmocka_unit_test(test_caps),
+        cmocka_unit_test(test_id_text),
+        cmocka_unit_test(test_id_order),
+        cmocka_unit_test(test_next_ids),
+        cmocka_unit_test(test_tagged_ids),
+        cmocka_unit_test(test_one_entry_nodes),
+        cmocka_unit_test(test_two_entry_nodes),
+        cmocka_unit_test(test_small_nodes),
+        cmocka_unit_test(test_usual_nodes),
+        cmocka_unit_test(test_unlimited_nodes),
+        cmocka_unit_test(test_trim_by_nodes),
+        cmocka_unit_test(test_caps),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
