@@ -90,8 +90,7 @@ bool membership_look(struct membership *m, bool willing, int64_t now_ms)
     uint64_t view = m->weight;
     for (uint32_t i = 0; i < m->count; i++) {
         struct member *other = &m->others[i];
-        other->in_view =
-            willing && other->told != 0 && now_ms - other->heard_ms < MEMBER_SILENT_MS;
+        other->in_view = willing && other->told != 0 && now_ms - other->heard_ms < MEMBER_SILENT_MS;
         view += other->in_view ? other->weight : 0; /* in any order */
     }
     view = !willing ? 0 : view ? view : 1;
@@ -125,8 +124,8 @@ bool membership_is_home(const struct membership *m, int db, struct slice key, in
     for (uint32_t i = 0; i < m->count; i++) {
         const struct member *other = &m->others[i];
         uint64_t its = other->in_view ? mix(salt ^ other->weight) : 0;
-        if (its > own || (its == own && other->in_view &&
-                          memcmp(other->node, m->self, ORIGIN_NODE_BYTES) > 0)) {
+        if (its > own ||
+            (its == own && other->in_view && memcmp(other->node, m->self, ORIGIN_NODE_BYTES) > 0)) {
             return false;
         }
     }

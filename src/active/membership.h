@@ -1,14 +1,14 @@
 /* Which nodes share the work of serving those who wait for keys (blocked pops), and which of them
- * serves a key: its home. Each element goes to one of all who wait, because only the home gives, and
- * because a home hands over before another one begins.
+ * serves a key: its home. Each element goes to one of all who wait, because only the home gives,
+ * and because a home hands over before another one begins.
  *
- * A node's view is the set of nodes that it has heard of lately, itself included, as far as they take
- * part. It tells its view by a unit of its own, which everybody gets in order with its other writes:
- * so who has heard that a node is in a view has all that the node gave away before. A view is settled
- * when all of its members have told it. Only then a home, which each member finds out by itself from
- * the key's name, gives anything (the scheme is that of virtual synchrony's views, made small: no
- * flush is needed, for units come in order). Nodes that are cut off from one another settle on views
- * of their own, and each side gives what it has.
+ * A node's view is the set of nodes that it has heard of lately, itself included, as far as they
+ * take part. It tells its view by a unit of its own, which everybody gets in order with its other
+ * writes: so who has heard that a node is in a view has all that the node gave away before. A view
+ * is settled when all of its members have told it. Only then a home, which each member finds out by
+ * itself from the key's name, gives anything (the scheme is that of virtual synchrony's views, made
+ * small: no flush is needed, for units come in order). Nodes that are cut off from one another
+ * settle on views of their own, and each side gives what it has.
  *
  * Pure: no clock, no messages. State: keyspace. */
 #ifndef ACTIVE_MEMBERSHIP_H

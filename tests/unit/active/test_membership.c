@@ -1,6 +1,7 @@
-/* Who serves a key (active/membership.h), in a simulation: nodes that tell their views and what they
- * gave over links that keep the order, come, go, and are cut off. No two give the same element unless
- * they were cut off from one another; and when nothing happens any more, each key has one home. */
+/* Who serves a key (active/membership.h), in a simulation: nodes that tell their views and what
+ * they gave over links that keep the order, come, go, and are cut off. No two give the same element
+ * unless they were cut off from one another; and when nothing happens any more, each key has one
+ * home. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
