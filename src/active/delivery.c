@@ -408,7 +408,7 @@ static void put_back(void)
             argv[i] = slice_of(writes.data + at, len);
             at += len;
         }
-        node_write(it.node, db, argc, argv);
+        node_run_own(it.node, db, argc, argv);
         mem_free(argv);
     }
     buf_deinit(&writes);

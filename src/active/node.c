@@ -237,7 +237,7 @@ void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const str
     n->execute.hear = hear;
 }
 
-void node_write(struct node *n, int db, int argc, const struct slice *argv)
+void node_run_own(struct node *n, int db, int argc, const struct slice *argv)
 {
     executor.run(&n->execute, db, argc, argv);
 }

@@ -7,6 +7,7 @@
 
 #include "active/delivery_back.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define WORDS_MAX 10
@@ -24,12 +25,14 @@ static const char *back_of(const char *line, const char *reply)
         line += len + (line[len] == ' ');
     }
     int count = delivery_put_back(argc, argv, slice_cstr(reply), &out);
+    size_t used = 0;
     text[0] = '\0';
     const char *at = buf_cstr(&out);
     for (int i = 0; i < count; i++) {
         const char *word = strchr(at, '\n') + 1;
         size_t len = (size_t)(strchr(word, '\r') - word);
-        strcat(strncat(text, word, len), i + 1 < count ? " " : "");
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", i ? " " : "", (int)len,
+                                 word);
         at = word + len + 2;
     }
     assert_int_equal(*at, '\0');
