@@ -10,6 +10,7 @@
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "keyspace/schedule.h"
+#include "active/delivery.h"
 #include "active/epoch_file.h"
 #include "active/full_sync_source.h"
 #include "active/peer_feed.h"
@@ -102,6 +103,7 @@ static void tick(int64_t wall_ms UNUSED)
     int64_t now_ms = (int64_t)(clock_mono_us() / 1000);
     if (keyspace_try_exclusive()) {
         node_tick(node, now_ms);
+        delivery_tick(peer_links_count() + peer_feeds_count() > 0, now_ms);
         keyspace_has_work = true;
         keyspace_unlock_exclusive();
         reclaim_run();
@@ -182,6 +184,7 @@ static void join(bool is_news)
     schedule_set_judge(owns_job);
     local_writes_attach(node_own(node));
     stream_set_id_tag(node_id_tag(node));
+    delivery_begin(node);
     keyspace_has_work = true; /* the clock is the files' at once */
     keyspace_unlock_exclusive();
 }
@@ -212,6 +215,7 @@ bool active_begin(void)
 void active_teardown(void)
 {
     if (node) {
+        delivery_end();
         keyspace_lock_exclusive();
         local_writes_attach(NULL);
         schedule_set_judge(NULL);
@@ -241,6 +245,7 @@ void active_write_info(struct buf *out)
                ACTIVE_NODE_CHARS, text, node_origins(node)->count - 1,
                origin_log_bytes(node_log(node)), node_own(node)->units,
                conflicts_count(merge->conflicts), node_states(node));
+    delivery_write_info(out);
     keyspace_leave(taken);
 }
 

@@ -7,7 +7,7 @@
  * becomes of what is due, told what has expired under a writer, and its clock is the one that
  * deadlines are judged by (keyspace_time_ms).
  *
- * `active-replica yes` is refused: blocked pops by their origin are missing (DESIGN.md).
+ * `active-replica yes` is refused as long as something is missing (DESIGN.md, "What is built").
  * Builds with KEYDB_DEBUG take it, as a test seam, when the environment has KEYDB_ACTIVE_PREVIEW=1;
  * it begins with what its files tell of it (restored.h): dots, positions, conflicts; with
  * data that no node has written it counts them as its first write.

@@ -111,6 +111,10 @@ static const struct row rows[] = {
     {"spublish",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"script",    EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"function",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"keydb.view", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"keydb.wait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"keydb.unwait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"keydb.give", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     /* of order, with their key elsewhere */
     {"xgroup",    EFFECT_ORDER, EFFECT_STREAM, 0, 2, ONE_KEY, 0, 0, 0, NULL},
     /* told as deletions and wholes of their keys, or as what they took and gave */

@@ -189,12 +189,30 @@ static bool run_call(struct executor *x, int db, int argc, const struct slice *a
     return good;
 }
 
+/* Words that are no commands of clients. */
+static bool is_about_waiting(struct slice name)
+{
+    static const char *const words[] = {"keydb.view", "keydb.wait", "keydb.unwait", "keydb.give"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (slice_equal_nocase(name, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool execute_run(void *context, int db, int argc, const struct slice *argv)
 {
     struct executor *x = context;
+    bool good;
     keyspace_assert_exclusive();
-    bool good = slice_equal_nocase(argv[0], "keydb.expired") ? run_expired(x, db, argc, argv)
-                                                             : run_call(x, db, argc, argv);
+    if (slice_equal_nocase(argv[0], "keydb.expired")) {
+        good = run_expired(x, db, argc, argv);
+    } else if (is_about_waiting(argv[0])) {
+        good = !x->hear || x->hear(x->origin, argc, argv);
+    } else {
+        good = run_call(x, db, argc, argv);
+    }
     x->failed += !good;
     return good;
 }

@@ -232,6 +232,16 @@ void node_settle(struct node *n)
     n->execute.highest = n->clock.last;
 }
 
+void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv))
+{
+    n->execute.hear = hear;
+}
+
+void node_run_own(struct node *n, int db, int argc, const struct slice *argv)
+{
+    executor.run(&n->execute, db, argc, argv);
+}
+
 /* ---- peers' units ---- */
 
 bool node_awaits(const struct node *n, uint16_t origin)
@@ -258,6 +268,7 @@ static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(ke
     struct executor_scope before = executor_begin();
     n->own.muted = true;
     log_head_begin(&n->head, unit->dot);
+    n->execute.origin = dot_origin(unit->dot);
     merge_apply(&n->merge, unit, now_ms);
     executor_end(&before);
     log_head_end(&n->head);

@@ -3,15 +3,19 @@
 #include "commands/lists_priv.h"
 
 #include "engine/block.h"
+#include "engine/parked.h"
 
-/* Opens the first of the call's keys, up to `count` of them, that holds a list; ref->entry is NULL
- * when there is none. False with WRONGTYPE replied, when another type stands before it; who has
- * waited already passes over those. */
+/* Opens the first of the call's keys, up to `count` of them, that holds a list which is this node's
+ * to give; ref->entry is NULL when there is none. False with WRONGTYPE replied, when another type
+ * stands before it; who has waited already passes over those. */
 static bool open_first(struct call *c, int count, struct keyref *ref) REQUIRES(keyspace_lock)
 {
     for (int k = 0; k < count; k++) {
         call_open(c, k, ref);
         if (ref->entry && entry_type(ref->entry) == VALUE_LIST) {
+            if (parked_is_elsewhere(c, k)) {
+                continue;
+            }
             return true;
         }
         if (ref->entry && !c->retry) {

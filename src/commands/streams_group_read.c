@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "engine/block.h"
+#include "engine/parked.h"
 #include "value/stream_lag.h"
 
 /* Streams of a request whose IDs are parsed without a block of memory. */
@@ -217,7 +218,7 @@ static bool serve_stream(struct call *c, const struct group_read *r, int k, bool
             return false;
         }
         stream_walk(&walk, ref.entry, next, STREAM_ID_MAX, false);
-        if (!stream_walk_next(&walk)) {
+        if (!stream_walk_next(&walk) || (r->blocks && parked_is_elsewhere(c, k))) {
             return false;
         }
     }

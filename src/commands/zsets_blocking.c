@@ -4,10 +4,11 @@
 
 #include "commands/reads_priv.h"
 #include "engine/block.h"
+#include "engine/parked.h"
 
-/* Opens the first of the call's keys that holds a sorted set; ref->entry is NULL when there is
- * none. False with WRONGTYPE replied, when another type stands before it; who has waited already
- * passes over those. */
+/* Opens the first of the call's keys that holds a sorted set which is this node's to give;
+ * ref->entry is NULL when there is none. False with WRONGTYPE replied, when another type stands
+ * before it; who has waited already passes over those. */
 static bool open_first(struct call *c, struct keyref *ref) REQUIRES(keyspace_lock)
 {
     for (int k = 0; k < c->key_count; k++) {
@@ -22,7 +23,7 @@ static bool open_first(struct call *c, struct keyref *ref) REQUIRES(keyspace_loc
         if (!c->retry) {
             reads_count(ref);
         }
-        if (ref->entry) {
+        if (ref->entry && !parked_is_elsewhere(c, k)) {
             return true;
         }
     }

@@ -33,6 +33,7 @@ struct parked_call {
     int64_t deadline_ms;     /* monotonic; INT64_MAX: none */
     uint64_t ticks;          /* its runs took */
     bool wrote;              /* the log has grown by it */
+    uint64_t number;         /* parked_peers' */
     void *state;             /* the handler's */
     void (*destroy_state)(void *state);
     parked_finish finish;
@@ -41,6 +42,8 @@ struct parked_call {
 };
 
 _Thread_local uint64_t parked_served_ticks;
+
+const struct parked_peers *parked_peers;
 
 /* What is replied to parked calls is built here, under the keyspace lock, and copied out in its
  * size. State: keyspace. */
@@ -146,6 +149,9 @@ void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
         waiting_add(&p->waiter, p->db, &p->keys[p->first_key], p->waits_for);
     }
     p->stage = PARKED_WAITING;
+    if (unlikely(parked_peers) && p->cmd->flags & CMD_WRITE && !p->event.name.ptr) {
+        parked_peers->begun(p);
+    }
 }
 
 /* Takes what has been built as its reply. */
@@ -154,6 +160,9 @@ static void conclude(struct parked_call *p) REQUIRES(keyspace_lock)
     reply_end(&builder);
     waiting_remove(&p->waiter);
     p->stage = PARKED_DONE;
+    if (unlikely(p->number != 0)) {
+        parked_peers->ended(p);
+    }
     reply_copy(&p->reply, &builder);
     reply_reset(&builder);
 }
@@ -249,6 +258,44 @@ static void try_serve(struct waiter *w, int64_t now_ms)
         conclude(p);
         p->finish(p, p->owner);
     }
+}
+
+/* ---- several nodes ---- */
+
+bool parked_is_elsewhere(const struct call *c, int k)
+{
+    return unlikely(parked_peers != NULL) && call_may_block(c) &&
+           parked_peers->elsewhere(c->db, call_key(c, k)->name);
+}
+
+void parked_give(struct parked_call *p, struct slice reply)
+{
+    assert(p->stage == PARKED_WAITING);
+    reply_begin(&builder, p->session->proto);
+    reply_raw(&builder, reply);
+    conclude(p);
+    p->finish(p, p->owner);
+}
+
+uint64_t parked_number(const struct parked_call *p)
+{
+    return p->number;
+}
+
+void parked_set_number(struct parked_call *p, uint64_t number)
+{
+    p->number = number;
+}
+
+struct parked_facts parked_look(const struct parked_call *p)
+{
+    return (struct parked_facts){.cmd = p->cmd,
+                                 .argc = p->request.argc,
+                                 .argv = p->request.argv,
+                                 .keys = p->keys + p->first_key,
+                                 .key_count = p->waits_for,
+                                 .proto = p->session->proto,
+                                 .db = p->db};
 }
 
 void parked_serve(int64_t now_ms)

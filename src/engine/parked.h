@@ -19,8 +19,8 @@ struct parked_call;
 /* Whether a prepared call may come to wait. Where that takes an option (BLOCK, as the command's
  * syntax says), one without it may not. */
 bool parked_possible(const struct call *c);
-/* A deep copy of a call that is to wait, with what it waits for (takes b's state). For call_block.
- */
+/* A deep copy of a call that is to wait, with what it waits for (takes b's state). For call_block,
+ * and for who has a prepared call wait without running it first. */
 struct parked_call *parked_create(const struct call *c, const struct block *b);
 /* The handler's state. */
 void *parked_state(const struct parked_call *p);
@@ -72,6 +72,34 @@ void parked_serve(int64_t now_ms) REQUIRES(keyspace_lock);
 /* Time that the calling thread has spent on running parked calls: it is theirs, not that of the
  * call after which they ran. Only grows. */
 extern _Thread_local uint64_t parked_served_ticks;
+
+/* ---- several nodes (active/delivery.h): each element goes to one of all who wait for it ---- */
+
+struct parked_peers {
+    /* Whether what is at the key is not to be given away here now, but by another node. */
+    bool (*elsewhere)(const struct db *db, struct slice key);
+    /* A call that takes things waits for keys; and does so no longer, its reply being there. */
+    void (*begun)(struct parked_call *p);
+    void (*ended)(struct parked_call *p);
+};
+/* NULL: this node is alone. World. */
+extern const struct parked_peers *parked_peers;
+/* Whether the call, which waits or may, leaves what is at its k-th key to another node. */
+bool parked_is_elsewhere(const struct call *c, int k) REQUIRES_SHARED(keyspace_lock);
+/* Another node has served it: these bytes are its reply. WAITING. */
+void parked_give(struct parked_call *p, struct slice reply) REQUIRES(keyspace_lock);
+/* What the caller of begun has noted, 0 at first. */
+uint64_t parked_number(const struct parked_call *p);
+void parked_set_number(struct parked_call *p, uint64_t number);
+/* Its request, database and protocol; the keys that it waits for. Borrowed. */
+struct parked_facts {
+    const struct command *cmd;
+    int argc, key_count, proto;
+    const struct slice *argv;
+    const struct key *keys;
+    struct db *db;
+};
+struct parked_facts parked_look(const struct parked_call *p);
 
 /* Boot and its reverse. */
 void parked_setup(void);

@@ -1,0 +1,16 @@
+/* What puts back that which a call took, for a client that is not there any more. Pure. */
+#ifndef ACTIVE_DELIVERY_BACK_H
+#define ACTIVE_DELIVERY_BACK_H
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/slice.h"
+
+/* Appends the words of that write ("$5\r\nLPUSH\r\n..."), and returns how many: 0 when nothing is
+ * to be put back (BLMOVE has put it somewhere; what XREADGROUP gave is pending; an error). `reply`
+ * is that of the call, in RESP2 or RESP3. */
+int delivery_put_back(int argc, const struct slice *argv, struct slice reply, struct buf *out);
+/* True when the words may be such a write: a peer says so. */
+bool delivery_is_back(int argc, const struct slice *argv);
+
+#endif

@@ -1,0 +1,69 @@
+/* Which nodes share the work of serving those who wait for keys (blocked pops), and which of them
+ * serves a key: its home. Each element goes to one of all who wait, because only the home gives,
+ * and because a home hands over before another one begins.
+ *
+ * A node's view is the set of nodes that it has heard of lately, itself included, as far as they
+ * take part. It tells its view by a unit of its own, which everybody gets in order with its other
+ * writes: so who has heard that a node is in a view has all that the node gave away before. A view
+ * is settled when all of its members have told it. Only then a home, which each member finds out by
+ * itself from the key's name, gives anything (the scheme is that of virtual synchrony's views, made
+ * small: no flush is needed, for units come in order). Nodes that are cut off from one another
+ * settle on views of their own, and each side gives what it has.
+ *
+ * Pure: no clock, no messages. State: keyspace. */
+#ifndef ACTIVE_MEMBERSHIP_H
+#define ACTIVE_MEMBERSHIP_H
+
+#include "base/compiler.h"
+#include "base/slice.h"
+#include "active/origins.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A node of whom nothing new was heard for so long is away (as in sources.h). */
+#define MEMBER_SILENT_MS 3000
+/* A view that is not settled for so long never will be: somebody is heard who does not hear us. The
+ * node gives what it has, as if it were alone. */
+#define MEMBERSHIP_UNSETTLED_MS 10000
+
+struct member {
+    uint8_t node[ORIGIN_NODE_BYTES];
+    uint64_t weight; /* of its id */
+    uint64_t told;   /* the view that it told last; 0: it takes no part */
+    int64_t heard_ms;
+    bool in_view;
+};
+
+/* Monotonic milliseconds everywhere. */
+struct membership {
+    uint8_t self[ORIGIN_NODE_BYTES];
+    uint64_t weight;
+    struct member *others;
+    uint32_t count, capacity;
+    uint64_t view; /* never 0 but while we take no part */
+    bool tells;    /* again, though it is the same: somebody cannot know it any more */
+    int64_t since_ms;
+};
+
+/* Takes no part, and knows nobody. */
+void membership_init(struct membership *m, const uint8_t self[ORIGIN_NODE_BYTES]);
+void membership_deinit(struct membership *m);
+/* Something new of that node has come, by whatever way. */
+void membership_hear(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES], int64_t now_ms);
+/* The node has told its view (0: it takes no part any more). */
+void membership_told(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES], uint64_t view,
+                     int64_t now_ms);
+/* The node has begun a new life, in which it has told nothing yet. */
+void membership_reborn(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES]);
+/* Finds out the view; `willing`: we take part (no data set is being merged). True when it is to be
+ * told: the caller tells m->view by a unit in the same hold. */
+bool membership_look(struct membership *m, bool willing, int64_t now_ms) MUST_CHECK;
+/* Whether all members have told the view. */
+bool membership_is_settled(const struct membership *m);
+/* Whether this node may give what is at the key now. */
+bool membership_is_home(const struct membership *m, int db, struct slice key, int64_t now_ms);
+/* Whether the node is a member of the view: what is given away may go to it. */
+bool membership_has(const struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES]);
+
+#endif

@@ -1,0 +1,205 @@
+"""Who waits for elements on several active replicas: each element goes to one of all of them."""
+
+import threading
+import time
+
+import pytest
+
+from lib.active import check_equal, check_quiet, follow, make_node, mesh, preview  # noqa: F401 (fixtures)
+from lib.bounds import eventually
+from lib.replication import replication
+from lib.resp import Closed, Error
+
+pytestmark = [pytest.mark.preview]
+
+
+def agree(nodes):
+    eventually(lambda: all(replication(n)["active_members"] == str(len(nodes)) and
+                           replication(n)["active_members_agree"] == "1" for n in nodes), "they agree", 60)
+
+
+def waiting(make_node, count, **more):
+    nodes = mesh(make_node, count, **more)
+    agree(nodes)
+    return nodes
+
+
+class Workers:
+    """Clients that wait in a loop, on all nodes; what each of them got."""
+
+    def __init__(self, nodes, each, words, taken):
+        self.words, self.taken, self.over = words, taken, threading.Event()
+        self.got, self.lock, self.errors = [], threading.Lock(), []
+        self.threads = [threading.Thread(target=self.run, args=(n,)) for n in nodes for _ in range(each)]
+        for t in self.threads:
+            t.start()
+
+    def run(self, node):
+        try:
+            with node.connect(timeout_s=60) as c:
+                while not self.over.is_set():
+                    reply = c.call(*self.words)
+                    if isinstance(reply, Error):
+                        raise AssertionError(reply)
+                    if reply is not None:
+                        with self.lock:
+                            self.got += self.taken(reply)
+        except Closed:
+            pass
+        except Exception as error:  # the test shows it
+            self.errors.append(error)
+
+    def stop(self):
+        self.over.set()
+        for t in self.threads:
+            t.join()
+        assert not self.errors, self.errors
+
+
+KINDS = {
+    "BLPOP": (("BLPOP", "q", "0.3"), lambda r: [r[1]], ("RPUSH", "q")),
+    "BRPOP": (("BRPOP", "other", "q", "0.3"), lambda r: [r[1]], ("LPUSH", "q")),
+    "BLMPOP": (("BLMPOP", "0.3", "1", "q", "LEFT", "COUNT", "3"), lambda r: r[1], ("RPUSH", "q")),
+    "BZPOPMIN": (("BZPOPMIN", "q", "0.3"), lambda r: [r[1]], ("ZADD", "q", "1")),
+    "BZMPOP": (("BZMPOP", "0.3", "1", "q", "MAX", "COUNT", "2"), lambda r: [m[0] for m in r[1]], ("ZADD", "q", "1")),
+}
+
+
+# Lists in a mesh: when links hold back what has overtaken its cause (src/active/DESIGN.md).
+@pytest.mark.parametrize("kind,count", [(k, 2) for k in sorted(KINDS)] + [("BZPOPMIN", 3), ("BZMPOP", 3)])
+def test_each_element_once(make_node, kind, count):
+    nodes = waiting(make_node, count)
+    words, taken, push = KINDS[kind]
+    workers = Workers(nodes, 2, words, taken)
+    pushed = []
+    try:
+        connections = [n.connect() for n in nodes]
+        for i in range(150):
+            pushed.append(b"e%d" % i)
+            connections[i % count].call(*push, pushed[-1])
+            if i % 10 == 0:
+                time.sleep(0.01)
+        eventually(lambda: len(workers.got) >= len(pushed), "all are given", 60)
+        eventually(lambda: all(c.call("EXISTS", "q") == 0 for c in connections), "nothing is left", 30)
+        for c in connections:
+            c.close()
+    finally:
+        workers.stop()
+    assert sorted(workers.got) == sorted(pushed)
+    check_equal(nodes, "afterwards")
+    check_quiet(nodes)
+
+
+def test_moves(make_node):
+    nodes = waiting(make_node, 2)
+    workers = Workers(nodes, 2, ("BLMOVE", "q", "done", "LEFT", "RIGHT", "0.3"), lambda r: [r])
+    with nodes[0].connect() as a, nodes[1].connect() as b:
+        try:
+            for i in range(100):
+                (a, b)[i % 2].call("RPUSH", "q", "e%d" % i)
+            eventually(lambda: len(workers.got) >= 100, "all are moved", 60)
+        finally:
+            workers.stop()
+        assert sorted(workers.got) == sorted(b"e%d" % i for i in range(100))
+        check_equal(nodes, "afterwards")
+        assert sorted(a.call("LRANGE", "done", 0, -1)) == sorted(workers.got)
+
+
+def test_who_waits_no_more_loses_nothing(make_node):
+    """Clients that time out, or go, while something is on its way to them."""
+    nodes = waiting(make_node, 2)
+    got, lock, over = [], threading.Lock(), threading.Event()
+
+    def come_and_go(node):
+        while not over.is_set():
+            with node.connect() as c:
+                reply = c.call("BLPOP", "q", "0.01")
+                if reply is not None:
+                    with lock:
+                        got.append(reply[1])
+    threads = [threading.Thread(target=come_and_go, args=(n,)) for n in nodes for _ in range(2)]
+    for t in threads:
+        t.start()
+    with nodes[0].connect() as a, nodes[1].connect() as b:
+        for i in range(200):
+            (a, b)[i % 2].call("RPUSH", "q", "e%d" % i)
+        eventually(lambda: len(got) >= 200, "all are given", 60)
+        over.set()
+        for t in threads:
+            t.join()
+        assert sorted(got) == sorted(b"e%d" % i for i in range(200))
+        check_equal(nodes, "afterwards")
+        assert a.call("EXISTS", "q") == 0
+
+
+def test_a_home_that_ends(make_node):
+    """Whoever waited for it waits for another one: nothing stays undelivered."""
+    nodes = waiting(make_node, 3)
+    waiters = [n.connect(timeout_s=60) for n in nodes[:2] for _ in range(2)]
+    for w in waiters:
+        w.send("BLPOP", "a", "b", "c", "d", "e", "f", 0)
+    time.sleep(0.3)
+    nodes[2].kill_all()
+    with nodes[0].connect() as c:
+        for key in "abcd":
+            c.call("RPUSH", key, "of " + key)
+    got = sorted(w.read()[1] for w in waiters)
+    assert got == [b"of a", b"of b", b"of c", b"of d"]
+    for w in waiters:
+        w.close()
+    check_equal(nodes[:2], "afterwards")
+    nodes[2].start()  # on another port
+    for n in nodes:
+        with n.connect() as c:
+            c.ok("REPLICAOF", "NO", "ONE")
+        follow(n, *[p for p in nodes if p is not n])
+    agree(nodes)
+    check_equal(nodes, "all")
+
+
+def test_each_side_of_a_cut_gives_what_it_has(make_node):
+    nodes = a, b = waiting(make_node, 2)
+    with a.connect(timeout_s=60) as ca, b.connect(timeout_s=60) as cb, a.connect() as wa, b.connect() as wb:
+        for n in nodes:
+            with n.connect() as c:
+                c.ok("REPLICAOF", "NO", "ONE")
+        ca.send("BLPOP", "q", 0)
+        cb.send("BLPOP", "q", 0)
+        wa.call("RPUSH", "q", "of a")
+        wb.call("RPUSH", "q", "of b")
+        assert ca.read()[1] == b"of a" and cb.read()[1] == b"of b"
+        eventually(lambda: all(replication(n)["active_members"] == "1" for n in nodes), "both know of the cut", 30)
+        follow(a, b)
+        follow(b, a)
+        agree(nodes)
+        check_equal(nodes, "after the cut")
+        assert wa.call("EXISTS", "q") == 0
+        # As before.
+        ca.send("BLPOP", "q", 0)
+        cb.send("BLPOP", "q", 0)
+        wa.call("RPUSH", "q", 1, 2)
+        assert sorted([ca.read()[1], cb.read()[1]]) == [b"1", b"2"]
+    check_quiet(nodes)
+
+
+def test_wrong_kinds_and_transactions(make_node):
+    """What does not wait is served where it is; errors are as ever."""
+    a, b = nodes = waiting(make_node, 2)
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("SET", "string", "1")
+        ca.call("RPUSH", "q", "1", "2", "3", "4")
+        check_equal(nodes, "there")
+        for c in (ca, cb):
+            assert c.error("BLPOP", "string", 1).startswith(b"WRONGTYPE")
+            c.ok("MULTI")
+            c.call("BLPOP", "q", 1)
+            c.call("BLPOP", "none", 1)
+            assert c.call("EXEC")[1] is None
+            check_equal(nodes, "taken")
+        assert ca.call("EVAL", "return redis.call('BLPOP', 'q', 1)", 0)[1] == b"3"
+        check_equal(nodes, "taken")
+        assert cb.call("BLPOP", "q", 5)[1] == b"4"
+        check_equal(nodes, "all taken")
+        for c in (ca, cb):
+            assert c.call("BLPOP", "q", "0.05") is None
+            assert c.error("XREADGROUP", "GROUP", "g", "c", "BLOCK", 10, "STREAMS", "s", ">").startswith(b"NOGROUP")
