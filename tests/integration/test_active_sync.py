@@ -280,6 +280,33 @@ def test_a_log_that_ends_within_a_merge(make_node):
     os.unlink(b.file("kept"))
 
 
+def libraries(c):
+    return sorted(about[1] for about in c.call("FUNCTION", "LIST"))
+
+
+def test_libraries_are_in_the_log(make_node):
+    """What a data set brought of functions is there after kill -9; what a client deleted since is not."""
+    a, b = make_node(**SHORT), make_node(files=AOF_FILES, **SHORT, **AOF)
+    with a.connect() as ca:
+        for name in ("one", "two", "three"):
+            ca.call("FUNCTION", "LOAD", "#!lua name=%s\nredis.register_function('%s', function() return '%s' end)" %
+                    (name, name, name))
+    fill(a, "a", 20000, 100)
+    with b.connect() as cb:
+        cb.ok("SET", "own", "1")
+        cb.call("FUNCTION", "LOAD", "#!lua name=three\nredis.register_function('three', function() return 'ours' end)")
+        begin_to_merge(b, a)
+        cb.ok("FUNCTION", "DELETE", "two")
+        eventually(lambda: is_up_one_way(b), "merged", 60)
+        eventually(lambda: not keys_files(b), "the log is on the disk", 60)
+        assert libraries(cb) == [b"one", b"three"]
+    b.kill_all()
+    b.start()
+    with b.connect() as cb:
+        assert libraries(cb) == [b"one", b"three"]
+        assert cb.call("FCALL", "one", 0) == b"one" and cb.call("FCALL", "three", 0) == b"ours"
+
+
 def test_a_file_aside_is_never_another_ones(make_node):
     """The log may say for a while that a file is being merged: no other one gets its name, in no life. What is of no
     use goes at the start."""

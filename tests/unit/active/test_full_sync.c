@@ -417,6 +417,47 @@ static void test_what_is_no_set_changes_nothing(void **state)
     end_group();
 }
 
+/* What a length may say is known with the kind: nobody waits for, or keeps, what cannot be one. */
+static void test_lengths_by_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        char kind;
+        uint64_t len;
+        enum frame_result result;
+    } heads[] = {{'N', 1, FRAME_WHOLE},
+                 {'N', 2, FRAME_BROKEN},
+                 {'H', 13, FRAME_BROKEN},
+                 {'H', 14, FRAME_MORE},
+                 {'H', 14 + UINT64_C(65535) * 32, FRAME_MORE},
+                 {'H', 15 + UINT64_C(65535) * 32, FRAME_BROKEN},
+                 {'L', 1, FRAME_BROKEN},
+                 {'L', 1 + (16 << 20), FRAME_MORE},
+                 {'L', 2 + (16 << 20), FRAME_BROKEN},
+                 {'K', 31, FRAME_BROKEN},
+                 {'K', 32, FRAME_MORE},
+                 {'K', UINT64_C(1) << 36, FRAME_MORE},
+                 {'K', (UINT64_C(1) << 36) + 1, FRAME_BROKEN},
+                 {'E', 9, FRAME_MORE},
+                 {'E', 8, FRAME_BROKEN},
+                 {'E', 10, FRAME_BROKEN},
+                 {'X', 9, FRAME_BROKEN},
+                 {'N', 0, FRAME_BROKEN},
+                 {'K', UINT64_MAX, FRAME_BROKEN}};
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        struct full_sync_record r;
+        struct buf head = {0};
+        const char *error = NULL;
+        size_t consumed;
+        le_put(&head, heads[i].len, 8);
+        buf_append_char(&head, heads[i].kind);
+        assert_int_equal(full_sync_record_next(buf_slice(&head), &r, &consumed, &error),
+                         heads[i].result);
+        assert_int_equal(error != NULL, heads[i].result == FRAME_BROKEN);
+        buf_deinit(&head);
+    }
+}
+
 static void test_nobody_else_writes_in_our_name(void **state)
 {
     (void)state;
@@ -644,6 +685,7 @@ int main(void)
         cmocka_unit_test(test_a_set_in_any_pieces_and_cut_anywhere),
         cmocka_unit_test(test_signs_of_life),
         cmocka_unit_test(test_what_is_no_set_changes_nothing),
+        cmocka_unit_test(test_lengths_by_kind),
         cmocka_unit_test(test_nobody_else_writes_in_our_name),
         cmocka_unit_test(test_two_filled_nodes),
         cmocka_unit_test(test_what_was_deleted_stays_so),
