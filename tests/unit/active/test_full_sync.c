@@ -576,6 +576,41 @@ static void test_units_that_it_brings_wait(void **state)
     end_group();
 }
 
+/* A key that neither side has, and that the two of them together do: what one deletes as expired
+ * lost its deadline by what the other one had done before that. */
+static void test_a_key_that_only_both_have(void **state)
+{
+    (void)state;
+    const struct origin_id third = {.node = "a third node...", .epoch = 1};
+    int64_t deadline_ms = REAL_START_MS + 500000;
+    char line[64];
+    struct buf expired = {0};
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    snprintf(line, sizeof(line), "pexpireat k9 %lld", (long long)deadline_ms);
+    real_run_one(&group, 1, 0, "hset k9 early 1");
+    real_run_one(&group, 1, 0, line);
+    group.now_ms += 10;
+    real_run_one(&group, 0, 0, "set k9 other");
+    real_run_one(&group, 0, 0, "del k9");
+    group.now_ms += 10;
+    real_run_one(&group, 1, 0, "hset k9 late 1");
+    group.now_ms += 10;
+    buf_printf(&expired, "*3\r\n$13\r\nKEYDB.EXPIRED\r\n$2\r\nk9\r\n$13\r\n%lld\r\n",
+               (long long)deadline_ms);
+    keyspace_lock_exclusive();
+    assert_int_equal(node_take(group.node[1], &third, 1, (uint64_t)group.now_ms << 16, 0,
+                               buf_slice(&expired), group.now_ms),
+                     RECEIVED);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    buf_deinit(&expired);
+    assert_string_equal(real_run_one(&group, 1, 0, "exists k9"), ":0\r\n");
+    merge(0, 1);
+    assert_true(settle());
+    assert_null(difference());
+    end_group();
+}
+
 /* ---- libraries ---- */
 
 static char library[64], loaded[64];
@@ -691,6 +726,7 @@ int main(void)
         cmocka_unit_test(test_what_was_deleted_stays_so),
         cmocka_unit_test(test_keys_without_dots),
         cmocka_unit_test(test_units_that_it_brings_wait),
+        cmocka_unit_test(test_a_key_that_only_both_have),
         cmocka_unit_test(test_libraries_come_along),
         cmocka_unit_test(test_random_programs_converge),
     };
