@@ -223,6 +223,7 @@ void active_teardown(void)
         keyspace_unlock_exclusive();
         keyspace_set_end_work(NULL);
         node_destroy(&node);
+        peer_links_teardown();
     }
     expire_set_judge(NULL);
     stream_set_id_tag(0);

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/function_store.h"
 #include "keyspace/expire.h"
 #include "persist/payload.h"
 #include "active/known_keys.h"
@@ -16,8 +15,6 @@
 #define PIECE_BYTES ((size_t)256 * 1024)
 /* Entries, and keys of the window's table, that a look at ours asks for. */
 #define WALK_ENTRIES 64
-/* A library is a text that somebody wrote. */
-#define LIBRARY_BYTES_MAX ((size_t)16 << 20)
 
 /* The records stand in the file, all but N. */
 struct full_sync {
@@ -156,7 +153,7 @@ static bool check_record(struct full_sync *c, const struct full_sync_record *r)
     case 'H':
         return check_head(c, r);
     case 'L':
-        return c->has_head && c->keys == 0 && r->source.len <= LIBRARY_BYTES_MAX;
+        return c->has_head && c->keys == 0;
     case 'K':
         return check_key(c, r);
     default:
@@ -164,15 +161,27 @@ static bool check_record(struct full_sync *c, const struct full_sync_record *r)
     }
 }
 
-static bool write_out(struct full_sync *c, size_t least)
+static bool write_file(struct full_sync *c, struct slice bytes)
 {
-    if (c->out.len <= least) {
+    c->size += bytes.len;
+    return c->reopened || file_write_all(c->fd, bytes) == 0;
+}
+
+/* The next record for the file; a long one is not copied. False: the disk is full. */
+static bool put_out(struct full_sync *c, char kind, struct slice record)
+{
+    bool good = true, is_long = record.len >= PIECE_BYTES;
+    if (kind == 'N') {
         return true;
     }
-    c->size += c->out.len;
-    bool good = c->reopened || file_write_all(c->fd, buf_slice(&c->out)) == 0;
-    buf_clear(&c->out);
-    return good;
+    if (!is_long) {
+        buf_append_slice(&c->out, record);
+    }
+    if (is_long || kind == 'E' || c->out.len >= PIECE_BYTES) {
+        good = write_file(c, buf_slice(&c->out));
+        buf_clear(&c->out);
+    }
+    return good && (!is_long || write_file(c, record));
 }
 
 /* The first record in `in`, behind `at`. */
@@ -189,12 +198,9 @@ static enum frame_result take_record(struct full_sync *c, size_t *at, const char
         *error = "a record of a data set that does not belong there";
         return FRAME_BROKEN;
     }
-    if (r.kind != 'N') {
-        buf_append(&c->out, rest.ptr, len);
-    }
     *at += len;
     c->phase = r.kind == 'E' ? FULL_SYNC_WHOLE : c->phase;
-    if (!write_out(c, r.kind == 'E' ? 0 : PIECE_BYTES)) {
+    if (!put_out(c, r.kind, slice_of(rest.ptr, len))) {
         *error = "the disk takes no more of a data set";
         return FRAME_BROKEN;
     }
@@ -352,17 +358,6 @@ bool full_sync_read(struct full_sync *c, const char **error)
     return true;
 }
 
-static void load_library(struct slice source) REQUIRES(keyspace_lock);
-static void load_library(struct slice source)
-{
-    struct buf error = {0};
-    /* One that does not load has a name that is taken here: ours stays. */
-    if (!function_store_load(source, false, &error)) {
-        buf_clear(&error);
-    }
-    buf_deinit(&error);
-}
-
 static void meet_record(struct full_sync *c, struct node *n, const struct full_sync_record *r,
                         int64_t now_ms) REQUIRES(keyspace_lock);
 static void meet_record(struct full_sync *c, struct node *n, const struct full_sync_record *r,
@@ -373,7 +368,9 @@ static void meet_record(struct full_sync *c, struct node *n, const struct full_s
     }
     bool is_done = c->done++ < c->skip;
     if (r->kind == 'L') {
-        load_library(r->source); /* once more: it is there */
+        if (!is_done) {
+            node_snapshot_library(n, r->source);
+        }
         return;
     }
     struct dot dot = dot_of(r->stamp, c->index[r->handle], r->sequence);

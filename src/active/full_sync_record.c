@@ -107,14 +107,38 @@ static bool read_body(struct slice body, struct full_sync_record *r)
     }
 }
 
+/* What the length field of a kind may say; the kind's last `max` is 0: there is no such kind. */
+static void bounds_of(char kind, uint64_t *min, uint64_t *max)
+{
+    static const struct {
+        char kind;
+        uint64_t min, max; /* without the kind itself */
+    } bounds[] = {
+        {'N', 0, 0},
+        {'H', SET_HEAD_BYTES + 4, SET_HEAD_BYTES + 4 + ORIGINS_MAX * VERSION_VECTOR_ROW_BYTES},
+        {'L', 1, FULL_SYNC_LIBRARY_MAX_BYTES},
+        {'K', FULL_SYNC_KEY_HEAD_BYTES + 1, FULL_SYNC_RECORD_MAX_BYTES - 1},
+        {'E', 8, 8}};
+    *min = 1;
+    *max = 0;
+    for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+        if (bounds[i].kind == kind) {
+            *min = 1 + bounds[i].min;
+            *max = 1 + bounds[i].max;
+        }
+    }
+}
+
 enum frame_result full_sync_record_next(struct slice data, struct full_sync_record *r,
                                         size_t *consumed, const char **error)
 {
-    if (data.len < LENGTH_BYTES) {
+    uint64_t min, max;
+    if (data.len < FULL_SYNC_RECORD_HEAD_BYTES) {
         return FRAME_MORE;
     }
     uint64_t len = le_get(data.ptr, LENGTH_BYTES);
-    if (len < 1 || len > FULL_SYNC_RECORD_MAX_BYTES) {
+    bounds_of(data.ptr[LENGTH_BYTES], &min, &max);
+    if (len < min || len > max) {
         *error = "a record of a data set with an impossible length";
         return FRAME_BROKEN;
     }

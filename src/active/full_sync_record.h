@@ -10,8 +10,8 @@
  *   E  8 number of K
  *
  * A handle is the place of an origin in H, from 1; stamp, handle and sequence are all 0 for a key
- * without a dot. Decoding believes no length before it is checked, and shows borrowed bytes. Pure
- * functions. */
+ * without a dot. Decoding believes no length before it is checked, as soon as the kind is there,
+ * and shows borrowed bytes. Pure functions. */
 #ifndef ACTIVE_FULL_SYNC_RECORD_H
 #define ACTIVE_FULL_SYNC_RECORD_H
 
@@ -20,9 +20,11 @@
 
 #define FULL_SYNC_RECORD_VERSION 1
 #define FULL_SYNC_RECORD_HEAD_BYTES 9
-/* Of a whole record's length field. A value may be longer than a frame: nothing but the disk bounds
- * what comes aside. */
+/* Of a K's length field. A value may be longer than a frame: nothing but the disk bounds what comes
+ * aside. Nothing is allocated for what a length says, only for the bytes that have come. */
 #define FULL_SYNC_RECORD_MAX_BYTES (UINT64_C(1) << 36)
+/* A library is a text that somebody wrote. */
+#define FULL_SYNC_LIBRARY_MAX_BYTES ((size_t)16 << 20)
 /* A K before its name. */
 #define FULL_SYNC_KEY_HEAD_BYTES 30
 

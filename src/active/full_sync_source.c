@@ -12,12 +12,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct full_sync_source {
@@ -52,12 +50,9 @@ static void NORETURN run_child(const struct full_sync_moment *moment, int fd)
     REQUIRES_SHARED(keyspace_lock);
 static void NORETURN run_child(const struct full_sync_moment *moment, int fd)
 {
-    child_report_enter(CHILD_FULL_SYNC);
     errno = EIO;
     bool told = full_sync_tell(moment, full_sync_write_fd, &fd);
-    int error = told ? 0 : errno;
-    child_report_leave();
-    _exit(error < 0 || error > 255 ? EIO : error);
+    child_report_exit(told ? 0 : errno);
 }
 
 static struct full_sync_source *create(struct node *n, const char **error) REQUIRES(keyspace_lock);
@@ -69,8 +64,7 @@ static struct full_sync_source *create(struct node *n, const char **error)
         *error = strerror(errno);
         return NULL;
     }
-    child_report_begin(CHILD_FULL_SYNC, db_all_keys());
-    int pid = fork_child(CHILD_FULL_SYNC, fd);
+    int pid = child_report_fork(CHILD_FULL_SYNC, fd);
     if (pid == 0) {
         run_child(&moment, fd);
     }
@@ -128,11 +122,7 @@ struct full_sync_source *full_sync_source_join(struct node *n,
 
 static void destroy(struct full_sync_source *s)
 {
-    if (s->pid) {
-        kill(s->pid, SIGKILL);
-        while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) {
-        }
-    }
+    fork_child_kill(&s->pid);
     close(s->fd);
     mem_free(s->positions);
     mem_free(s);
@@ -156,10 +146,10 @@ void full_sync_source_release(struct full_sync_source **source)
     }
 }
 
-static void note_end(struct full_sync_source *s, int status)
+static void note_end(struct full_sync_source *s, struct child_end end)
 {
     struct stat about;
-    bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && fstat(s->fd, &about) == 0;
+    bool good = end.error == 0 && fstat(s->fd, &about) == 0;
     if (good) {
         s->bytes = (uint64_t)about.st_size;
     }
@@ -170,23 +160,22 @@ static void note_end(struct full_sync_source *s, int status)
                    s->bytes, clock_mono_us() / 1000 - s->begun_ms);
     } else {
         log_warning("The child that writes the data set for active peers failed: %s",
-                    WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "it was killed");
+                    fork_child_why(end));
     }
 }
 
 bool full_sync_sources_look(void)
 {
-    int status = 0;
+    struct child_end end = {0, 0};
     lock_acquire(&current.lock);
     struct full_sync_source *s = current.source;
-    bool ended = s && s->pid && waitpid(s->pid, &status, WNOHANG) == s->pid;
+    bool ended = s && fork_child_has_ended(&s->pid, &end);
     if (ended) {
-        s->pid = 0;
         s->references++;
     }
     lock_release(&current.lock);
     if (ended) {
-        note_end(s, status);
+        note_end(s, end);
         full_sync_source_release(&s);
     }
     return ended;

@@ -58,7 +58,7 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
     /* Theirs may hold writes with stamps up to this one. */
     uint64_t theirs_upto = k->payload.len ? k->dot.stamp : k->snapshot->clock;
     int first = -1;
-    bool exact = true, existed = m->executor->exists(m->context, k->db, k->key);
+    bool exact = true;
     for (int i = 0; i < (int)view->count; i++) {
         const struct window_write *w = &view->writes[i];
         bool later = w->dot.stamp > theirs_upto;
@@ -88,8 +88,9 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
         }
         merge_touch(m, k->db, k->key, w->dot);
     }
-    bool none = !k->payload.len && !existed && !m->executor->exists(m->context, k->db, k->key);
-    if (!exact && !none) {
+    /* Also of a key that is nowhere: in what they have of it, which is not known here, one of ours
+     * may be what keeps it (a PERSIST, or a DEL that took a deadline away, before it expired). */
+    if (!exact) {
         merge_conflict(m, k->db, k->key, k->now_ms);
     }
     return true;

@@ -4,6 +4,9 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "engine/function_store.h"
+#include "engine/propagate.h"
+#include "keyspace/db.h"
 #include "keyspace/expire.h"
 #include "value/member_ttl.h"
 
@@ -407,6 +410,23 @@ bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
     log_head_end(&n->head);
     n->own.muted = false;
     return good;
+}
+
+void node_snapshot_library(struct node *n, struct slice source)
+{
+    const struct slice words[] = {SLICE("FUNCTION"), SLICE("LOAD"), source};
+    struct buf ignored = {0};
+    assert(n->snapshot);
+    if (function_store_load(source, false, &ignored) && propagate_on) {
+        struct executor_scope before = executor_begin();
+        n->own.muted = true;
+        log_head_begin(&n->head, (struct dot){0, 0});
+        propagate_command(db_at(n->execute.first_db), 3, words);
+        executor_end(&before);
+        log_head_end(&n->head);
+        n->own.muted = false;
+    }
+    buf_deinit(&ignored);
 }
 
 /* KEYDB.MERGED clock positions. */

@@ -94,6 +94,9 @@ bool node_snapshot_begin(struct node *n, const struct merge_snapshot *snapshot,
 bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
                        int64_t deadline_ms, struct slice payload, int64_t now_ms) MUST_CHECK
     REQUIRES(keyspace_lock);
+/* A library of functions: loaded, and told to our own log and replicas. One whose name is taken
+ * here is left out, ours stays. */
+void node_snapshot_library(struct node *n, struct slice source) REQUIRES(keyspace_lock);
 /* All keys were merged: we have what the other side had. */
 void node_snapshot_end(struct node *n) REQUIRES(keyspace_lock);
 /* True while one is under way. */

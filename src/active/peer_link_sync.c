@@ -4,9 +4,9 @@
  * Several links may bring one at a time; they are merged one after the other, and one whose writes
  * are all here by then, since another one had them, is not merged at all. */
 #include "active/active.h"
+#include "active/aside_file.h"
 #include "active/full_sync_receive.h"
 #include "active/peer_links_priv.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/num.h"
 #include "engine/snapshot.h"
@@ -16,9 +16,7 @@
 #include "repl/replica.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,11 +28,16 @@
 /* Between two words in the log about how far it is. */
 #define PROGRESS_MS 5000
 
-#define ASIDE_NAME_BYTES 40
+/* A data set and the file that it stands in. */
+struct aside {
+    struct full_sync *set; /* NULL: none */
+    char name[ASIDE_NAME_BYTES];
+};
 
-/* The one that is merged, and its file's name; keyspace. */
-static struct full_sync *merging;
-static char merging_name[ASIDE_NAME_BYTES];
+/* The one that is merged; keyspace. It stays its link's, which merges it in holds of its own, being
+ * awake for each (the GIL in shared mode); so the world may merge all the rest between any two. Is
+ * the process about to end before, it is left here. */
+static struct aside merging;
 /* For INFO. */
 static struct {
     _Atomic int coming;
@@ -50,21 +53,16 @@ struct peer_sync_facts peer_sync_facts(void)
 
 /* ---- it comes ---- */
 
-static void aside_name(int number, char name[ASIDE_NAME_BYTES])
+static bool open_aside(const struct peer_link *l, struct aside *a)
 {
-    snprintf(name, ASIDE_NAME_BYTES, "temp-full-sync-%d.keys", number);
-}
-
-static int open_aside(const struct peer_link *l)
-{
-    char name[ASIDE_NAME_BYTES];
-    aside_name(l->number, name);
-    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = aside_file_create(node_epoch(active_node()), a->name);
     if (fd < 0) {
-        log_warning("Can't take the data set of active peer %s:%d: %s: %s", l->host, l->port, name,
-                    strerror(errno));
+        log_warning("Can't take the data set of active peer %s:%d: %s: %s", l->host, l->port,
+                    a->name, strerror(errno));
+        return false;
     }
-    return fd;
+    a->set = full_sync_create(fd);
+    return true;
 }
 
 /* Until it is whole; false: it will not be. */
@@ -117,7 +115,7 @@ static void log_merging(uint64_t done) REQUIRES(keyspace_lock);
 static void log_merging(uint64_t done)
 {
     char number[NUM_I64_MAX_CHARS];
-    const struct slice words[] = {SLICE("KEYDB.MERGING"), slice_cstr(merging_name),
+    const struct slice words[] = {SLICE("KEYDB.MERGING"), slice_cstr(merging.name),
                                   slice_of(number, num_format_u64(number, done))};
     log_head_write(node_head(active_node()), 3, words);
 }
@@ -133,7 +131,7 @@ static void step(struct full_sync *c, uint64_t budget_us)
     }
     keyspace_has_work = true;
     if (!full_sync_is_merging(c)) {
-        merging = NULL;
+        merging.set = NULL;
         figures.merges = false;
         snapshot_set_unfinished(NULL);
     }
@@ -144,8 +142,8 @@ static void finish(void) NO_THREAD_SAFETY_ANALYSIS
 {
     gil_assert_world();
     bool taken = !keyspace_is_exclusive();
-    while (merging) {
-        struct full_sync *c = merging;
+    while (merging.set) {
+        struct full_sync *c = merging.set;
         read_on(c);
         if (taken) {
             keyspace_lock_exclusive();
@@ -158,31 +156,30 @@ static void finish(void) NO_THREAD_SAFETY_ANALYSIS
 }
 
 /* From now on it is merged. */
-static void enter(struct full_sync *c, int number) REQUIRES(keyspace_lock);
-static void enter(struct full_sync *c, int number)
+static void enter(const struct aside *a) REQUIRES(keyspace_lock);
+static void enter(const struct aside *a)
 {
-    merging = c;
-    aside_name(number, merging_name);
+    merging = *a;
     figures.merges = true;
     figures.merged = 0;
     snapshot_set_unfinished(finish);
-    log_merging(full_sync_done(c));
+    log_merging(full_sync_done(a->set));
 }
 
 enum begun { BEGUN, BEGUN_LATER, BEGUN_NEEDLESS, BEGUN_NEVER };
 
-static enum begun begin(struct peer_link *l, struct full_sync *c) REQUIRES(keyspace_lock);
-static enum begun begin(struct peer_link *l, struct full_sync *c)
+static enum begun begin(struct peer_link *l, const struct aside *a) REQUIRES(keyspace_lock);
+static enum begun begin(struct peer_link *l, const struct aside *a)
 {
     const char *error = NULL;
-    if (merging) {
+    if (merging.set) {
         return BEGUN_LATER;
     }
-    if (full_sync_is_known(c, active_node())) {
+    if (full_sync_is_known(a->set, active_node())) {
         return BEGUN_NEEDLESS;
     }
-    if (full_sync_begin(c, active_node(), &error)) {
-        enter(c, l->number);
+    if (full_sync_begin(a->set, active_node(), &error)) {
+        enter(a);
         return BEGUN;
     }
     log_warning("The data set of active peer %s:%d is not merged: %s", l->host, l->port, error);
@@ -190,13 +187,13 @@ static enum begun begin(struct peer_link *l, struct full_sync *c)
 }
 
 /* Waits for its turn. */
-static enum begun begin_in_turn(struct peer_link *l, struct full_sync *c)
+static enum begun begin_in_turn(struct peer_link *l, const struct aside *a)
 {
     for (;;) {
         if (!peer_link_begin_hold(l)) {
             return BEGUN_NEVER;
         }
-        enum begun begun = begin(l, c);
+        enum begun begun = begin(l, a);
         peer_link_end_hold();
         if (begun != BEGUN_LATER) {
             return begun;
@@ -209,118 +206,136 @@ static enum begun begin_in_turn(struct peer_link *l, struct full_sync *c)
     }
 }
 
-/* Until all is merged, be the link wanted or not; false: the server ends first. */
-static bool merge_all(struct peer_link *l, struct full_sync *c) NO_THREAD_SAFETY_ANALYSIS
+/* One hold's worth; false: all of it is merged, and nobody but its link touches it any more. Only
+ * who is awake may look at it: the world may be merging the rest else. */
+static bool merge_some(struct full_sync *c) EXCLUDES(keyspace_lock);
+static bool merge_some(struct full_sync *c)
 {
-    bool linked = true;
-    while (full_sync_is_merging(c)) {
+    gil_wake();
+    bool more = full_sync_is_merging(c);
+    if (more) {
+        read_on(c);
+        keyspace_lock_exclusive();
+        step(c, HOLD_US);
+        keyspace_unlock_exclusive();
+        more = full_sync_is_merging(c);
+    }
+    gil_sleep();
+    reclaim_run();
+    return more;
+}
+
+/* Until all is merged, be the link wanted or not; false: the process ends first. */
+static bool merge_all(struct peer_link *l, struct full_sync *c, bool *linked)
+{
+    *linked = true;
+    while (merge_some(c)) {
         if (peer_links_are_ending()) {
             return false;
         }
-        gil_wake();
-        if (full_sync_is_merging(c)) { /* the world may have finished it */
-            read_on(c);
-            keyspace_lock_exclusive();
-            step(c, HOLD_US);
-            keyspace_unlock_exclusive();
-        }
-        gil_sleep();
-        reclaim_run();
         l->heard_ms = replica_clock_ms();
-        linked = linked && peer_link_keep(l);
+        *linked = *linked && peer_link_keep(l);
     }
-    return linked;
+    return true;
 }
 
 /* Once the log says that it is merged the file has to be there after a crash. */
-static bool make_durable(const struct peer_link *l)
+static bool make_durable(const struct peer_link *l, const struct aside *a)
 {
-    char name[ASIDE_NAME_BYTES];
-    aside_name(l->number, name);
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    int error = fd < 0 || fdatasync(fd) < 0 ? errno : file_sync_directory(".");
-    if (fd >= 0) {
-        close(fd);
-    }
+    int error = aside_file_sync(a->name);
     if (error) {
-        log_warning("Can't keep the data set of active peer %s:%d: %s: %s", l->host, l->port, name,
-                    strerror(error));
+        log_warning("Can't keep the data set of active peer %s:%d: %s: %s", l->host, l->port,
+                    a->name, strerror(error));
     }
     return !error;
 }
 
-static bool merge(struct peer_link *l, struct full_sync *c)
+static bool is_logged(void)
+{
+    keyspace_lock_shared();
+    bool logged = dots_wanted;
+    keyspace_unlock_shared();
+    return logged;
+}
+
+/* Whoever wants it merged before the process has ended (SAVE) still can; else a log has the next
+ * start go on with it. */
+static void leave_to_others(struct aside *a)
+{
+    if (!is_logged()) {
+        aside_file_remove(a->name);
+    }
+    a->set = NULL;
+}
+
+/* False: the link is to be closed. */
+static bool merge(struct peer_link *l, struct aside *a)
 {
     int64_t begun_ms = replica_clock_ms();
-    if (!make_durable(l)) {
+    bool linked;
+    if (!make_durable(l, a)) {
         return false;
     }
-    enum begun begun = begin_in_turn(l, c);
+    enum begun begun = begin_in_turn(l, a);
     if (begun != BEGUN) {
         return begun == BEGUN_NEEDLESS;
     }
     log_notice("Merging the data set of active peer %s:%d: %" PRIu64 " keys", l->host, l->port,
-               full_sync_keys(c));
-    bool linked = merge_all(l, c);
-    if (!full_sync_is_merging(c)) {
-        log_notice("The data set of active peer %s:%d is merged, in %" PRId64
-                   " ms; keys that could "
-                   "not be taken: %" PRIu64,
-                   l->host, l->port, replica_clock_ms() - begun_ms, full_sync_keys_refused(c));
+               full_sync_keys(a->set));
+    if (!merge_all(l, a->set, &linked)) {
+        leave_to_others(a);
+        return false;
     }
+    log_notice("The data set of active peer %s:%d is merged, in %" PRId64 " ms; keys that could "
+               "not be taken: %" PRIu64,
+               l->host, l->port, replica_clock_ms() - begun_ms, full_sync_keys_refused(a->set));
     return linked;
 }
 
-/* Its file is needed no more; while the log on the disk may say otherwise it stays. */
-static void drop_aside(int number, const struct full_sync *c)
+/* Its file is needed no more; while the log on the disk may say otherwise it stays, for the next
+ * start at the longest. */
+static void close_aside(struct aside *a)
 {
-    char name[ASIDE_NAME_BYTES];
-    aside_name(number, name);
-    if (full_sync_phase(c) < FULL_SYNC_THEIRS || !dots_wanted ||
-        (full_sync_phase(c) == FULL_SYNC_MERGED && aof_sync())) {
-        unlink(name);
+    if (a->set) {
+        enum full_sync_phase phase = full_sync_phase(a->set);
+        if (phase < FULL_SYNC_THEIRS || !is_logged() || (phase == FULL_SYNC_MERGED && aof_sync())) {
+            aside_file_remove(a->name);
+        }
+        full_sync_destroy(&a->set);
     }
 }
 
 bool peer_link_sync(struct peer_link *l)
 {
-    int fd = open_aside(l);
-    if (fd < 0) {
+    struct aside a;
+    if (!open_aside(l, &a)) {
         return false;
     }
-    struct full_sync *c = full_sync_create(fd);
     log_notice("Active peer %s:%d sends all that it has", l->host, l->port);
     figures.coming++;
-    bool whole = take_aside(l, c);
+    bool whole = take_aside(l, a.set);
     figures.coming--;
-    bool fine = whole && merge(l, c);
-    drop_aside(l->number, c);
-    full_sync_destroy(&c);
+    bool fine = whole && merge(l, &a);
+    close_aside(&a);
     return fine;
+}
+
+void peer_links_teardown(void)
+{
+    full_sync_destroy(&merging.set);
 }
 
 /* ---- in the life before ---- */
 
-static void drop_all_but(struct slice kept)
+static bool merge_again(const struct aside *a, uint64_t done, const char **error)
 {
-    for (int i = 0; i < PEER_LINKS_MAX; i++) {
-        char name[ASIDE_NAME_BYTES];
-        aside_name(i, name);
-        if (!slice_equal(kept, slice_cstr(name))) {
-            unlink(name);
-        }
-    }
-}
-
-static bool merge_again(struct full_sync *c, uint64_t done, int number, const char **error)
-{
-    if (!full_sync_reopen(c, done, error)) {
+    if (!full_sync_reopen(a->set, done, error)) {
         return false;
     }
     keyspace_lock_exclusive();
-    bool fine = full_sync_begin(c, active_node(), error);
+    bool fine = full_sync_begin(a->set, active_node(), error);
     if (fine) {
-        enter(c, number);
+        enter(a);
     }
     keyspace_unlock_exclusive();
     if (fine) {
@@ -331,32 +346,25 @@ static bool merge_again(struct full_sync *c, uint64_t done, int number, const ch
 
 bool peer_links_resume(struct slice file, uint64_t done)
 {
-    char name[ASIDE_NAME_BYTES] = "";
-    const char *error = "no such name";
-    int number = 0;
-    drop_all_but(file);
+    struct aside a = {0};
+    const char *error = NULL;
+    aside_file_remove_others(file);
     if (file.len == 0) {
         return true;
     }
-    for (int i = 0; i < PEER_LINKS_MAX && !slice_equal(file, slice_cstr(name)); i++) {
-        aside_name(i, name);
-        number = i;
-    }
-    int fd = open(name, O_RDWR | O_CLOEXEC);
-    if (fd < 0) {
-        error = strerror(errno);
-    }
-    struct full_sync *c = fd < 0 ? NULL : full_sync_create(fd);
-    log_notice("A peer's data set was being merged: going on with %s", name);
-    bool fine = c && merge_again(c, done, number, &error);
+    log_notice("A peer's data set was being merged: going on with %.*s", (int)file.len, file.ptr);
+    int fd = aside_file_open(file, a.name);
+    error = fd < 0 ? strerror(errno) : NULL;
+    a.set = fd < 0 ? NULL : full_sync_create(fd);
+    bool fine = a.set && merge_again(&a, done, &error);
     if (fine) {
         log_notice("It is merged");
-        drop_aside(number, c);
+        close_aside(&a);
     } else {
         log_warning("The append-only file says that a peer's data set was being merged from %.*s, "
                     "which cannot be gone on with: %s. The file belongs to the log: put it back.",
                     (int)file.len, file.ptr, error);
     }
-    full_sync_destroy(&c);
+    full_sync_destroy(&a.set);
     return fine;
 }

@@ -34,6 +34,8 @@ void peer_links_stop(void);
  * name, empty: none; done: how many of its records the log has), is merged to its end. False,
  * logged: it is not there. World. */
 bool peer_links_resume(struct slice file, uint64_t done) MUST_CHECK REQUIRES(gil);
+/* When no other thread runs any more: lets go of a data set that was being merged at the end. */
+void peer_links_teardown(void);
 /* REPLICAOF: one more; without multi-master it is the only one then. False: it is there already, or
  * *error is set. */
 bool peer_links_add(struct slice host, int port, const char **error) REQUIRES(gil);

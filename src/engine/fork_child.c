@@ -6,11 +6,17 @@
 #include "base/spike.h"
 #include "base/stats.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* An exit status has eight bits. */
+#define EXIT_MAX 255
 
 static void (*begin_child)(enum child_kind kind);
 static bool is_child;
@@ -78,4 +84,60 @@ int fork_child(enum child_kind kind, int keep)
     spike_end("fork", begin);
     errno = error;
     return pid;
+}
+
+/* ---- its end ---- */
+
+void fork_child_exit(int error)
+{
+    _exit(error < 0 || error > EXIT_MAX ? EIO : error);
+}
+
+static struct child_end end_of(int status)
+{
+    if (WIFSIGNALED(status)) {
+        return (struct child_end){EINTR, WTERMSIG(status)};
+    }
+    return (struct child_end){WEXITSTATUS(status), 0};
+}
+
+/* Waits, or looks with WNOHANG; false: it runs. */
+static bool reap(int *pid, int options, struct child_end *end)
+{
+    int status, got;
+    assert(*pid > 0);
+    do {
+        got = (int)waitpid(*pid, &status, options);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0) {
+        return false;
+    }
+    *end = got < 0 ? (struct child_end){errno, 0} : end_of(status);
+    *pid = 0;
+    return true;
+}
+
+bool fork_child_has_ended(int *pid, struct child_end *end)
+{
+    return *pid != 0 && reap(pid, WNOHANG, end);
+}
+
+struct child_end fork_child_wait(int *pid)
+{
+    struct child_end end = {0, 0};
+    (void)reap(pid, 0, &end);
+    return end;
+}
+
+void fork_child_kill(int *pid)
+{
+    if (*pid != 0) {
+        kill(*pid, SIGKILL);
+        (void)fork_child_wait(pid);
+    }
+}
+
+const char *fork_child_why(struct child_end end)
+{
+    return end.signal ? "it was killed" : strerror(end.error);
 }

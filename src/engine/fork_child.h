@@ -1,5 +1,5 @@
 /* THE place where the server forks while it has threads: a child that writes out the data set as it
- * is now (RDB, AOF rewrite).
+ * is now (RDB, AOF rewrite, what replicas and peers are sent), from its fork to its end.
  *
  * The caller holds the keyspace lock, so what the child sees is one state of the data. Of all
  * threads the child has only the one that forked, so a leaf lock that another thread held at the
@@ -8,7 +8,11 @@
  * ends by _exit. Debug builds abort a child that takes a lock (base/lock.h). malloc works there
  * because the allocator prepares for forks (base/mem_fork.c for one that does not). The child dies
  * with the server, so that no file of an earlier life replaces a later one's, and has none of its
- * descriptors. State: immutable after boot. */
+ * descriptors.
+ *
+ * Who forked it keeps its pid, 0 when it has none, and asks for its end, by one thread at a time. A
+ * child of which the system knows nothing any more (somebody else waited for it, or the server was
+ * started with SIGCHLD ignored) has ended too, and not well. State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H
 #define ENGINE_FORK_CHILD_H
 
@@ -23,6 +27,24 @@ enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER, CHILD_FULL_SYNC
 /* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
  * below 3 stay open in the child (-1: none to keep). */
 int fork_child(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
+/* In the child: ends it. `error` (0 or an errno) is what the parent finds in child_end. */
+void fork_child_exit(int error) NORETURN;
+
+/* How a child ended. */
+struct child_end {
+    int error;  /* 0: well; else its errno, EINTR where a signal ended it */
+    int signal; /* that ended it; 0 */
+};
+/* Any thread; true once, when it has ended by now: *pid is 0 then. False too where *pid is 0. */
+bool fork_child_has_ended(int *pid, struct child_end *end) MUST_CHECK;
+/* The same, for one that is about to end: waits. */
+struct child_end fork_child_wait(int *pid);
+/* Ends it, and waits until it is gone: it may be about to put a file in place. Nothing where *pid
+ * is 0. *pid is 0 then. Any child of this process. */
+void fork_child_kill(int *pid);
+/* For the log: why it did not end well. */
+const char *fork_child_why(struct child_end end);
+
 /* Microseconds that the last fork took the server, as INFO shows it; 0 before the first one and
  * since the statistics were reset. Any thread. */
 uint64_t fork_child_latest_us(void);

@@ -29,11 +29,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define CRON_PERIOD_MS 100
@@ -83,11 +81,8 @@ static int write_temporary(const char *name)
 static void NORETURN run_child(void)
 {
     char name[48];
-    child_report_enter(CHILD_AOF_REWRITE);
     temporary_name((int)getpid(), name);
-    int error = write_temporary(name);
-    child_report_leave();
-    _exit(error < 0 || error > 255 ? EIO : error);
+    child_report_exit(write_temporary(name));
 }
 
 /* ---- the beginning ---- */
@@ -128,12 +123,11 @@ static int prepare_increment(int *fd)
 static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
 {
     keyspace_lock_exclusive();
-    child_report_begin(CHILD_AOF_REWRITE, db_all_keys());
     if (fd >= 0) {
         aof_log_into(fd, 0);
     }
     stats_add(STAT_AOF_REWRITES, 1);
-    int pid = fork_child(CHILD_AOF_REWRITE, -1);
+    int pid = child_report_fork(CHILD_AOF_REWRITE, -1);
     if (pid == 0) {
         run_child();
     }
@@ -268,11 +262,11 @@ static int finish(const char *temporary)
     return error;
 }
 
-static void child_ended(int pid, int status)
+static void child_ended(struct child_end end)
 {
     char temporary[48];
-    temporary_name(pid, temporary);
-    int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    temporary_name(aof_state.child, temporary);
+    int error = end.error;
     rewrite.took_s = (clock_wall_ms() - rewrite.start_ms) / 1000;
     rewrite.last_end_ms = clock_wall_ms();
     rewrite.last_cow_bytes = child_report_read(CHILD_AOF_REWRITE).cow_peak_bytes;
@@ -280,8 +274,8 @@ static void child_ended(int pid, int status)
         error = finish(temporary);
     }
     if (error) {
-        if (WIFSIGNALED(status)) {
-            log_warning("Background AOF rewrite terminated by signal %d", WTERMSIG(status));
+        if (end.signal) {
+            log_warning("Background AOF rewrite terminated by signal %d", end.signal);
         } else {
             log_warning("Background AOF rewrite terminated with error: %s", strerror(error));
         }
@@ -329,10 +323,8 @@ void aof_kill_child(void)
     if (!pid) {
         return;
     }
-    kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
-    }
     temporary_name(pid, temporary);
+    fork_child_kill(&pid);
     unlink(temporary);
     aof_state.child = 0;
     aof_apply_sync();
@@ -377,12 +369,13 @@ static bool is_too_soon(int64_t wall_ms, bool needed)
 
 static void rewrite_cron(int64_t wall_ms)
 {
-    int status, pid = aof_state.child;
+    struct child_end end;
+    int pid = aof_state.child;
     if (aof_settings.no_sync_on_rewrite) {
         aof_apply_sync(); /* another child may have begun or ended */
     }
-    if (pid && waitpid(pid, &status, WNOHANG) == pid) {
-        child_ended(pid, status);
+    if (fork_child_has_ended(&pid, &end)) {
+        child_ended(end);
     }
     if (aof_state.child || save_has_child() || !load_is_complete() || keyspace_is_busy() ||
         snapshot_is_unfinished()) {

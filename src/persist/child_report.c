@@ -2,6 +2,7 @@
 #include "persist/child_report.h"
 
 #include "base/clock.h"
+#include "keyspace/db.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -44,7 +45,8 @@ void child_report_teardown(void)
     }
 }
 
-void child_report_begin(enum child_kind kind, uint64_t total_keys)
+/* Nothing is done yet. */
+static void begin(enum child_kind kind, uint64_t total_keys)
 {
     if (state.page) {
         struct report *r = &state.page[kind];
@@ -88,9 +90,14 @@ static void measure(struct report *r)
     r->cow_measured_ms = clock_wall_ms();
 }
 
-void child_report_enter(enum child_kind kind)
+int child_report_fork(enum child_kind kind, int keep)
 {
-    state.own = state.page ? &state.page[kind] : NULL;
+    begin(kind, db_all_keys());
+    int pid = fork_child(kind, keep);
+    if (pid == 0) {
+        state.own = state.page ? &state.page[kind] : NULL;
+    }
+    return pid;
 }
 
 void child_report_keys(uint64_t more)
@@ -105,11 +112,12 @@ void child_report_keys(uint64_t more)
     }
 }
 
-void child_report_leave(void)
+void child_report_exit(int error)
 {
     if (state.own) {
         measure(state.own);
     }
+    fork_child_exit(error);
 }
 
 struct child_figures child_report_read(enum child_kind kind)

@@ -11,15 +11,13 @@
 /* Maps the page. Boot. */
 void child_report_setup(void);
 void child_report_teardown(void);
-/* Before a fork: what the child will write, and nothing done yet. */
-void child_report_begin(enum child_kind kind, uint64_t total_keys);
-/* In the child: from now on it tells. */
-void child_report_enter(enum child_kind kind);
+/* fork_child, of a child that is to write all keys there are, and tells from then on. */
+int child_report_fork(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
 /* So many more keys are written. In a child that tells; about once a second it also measures its
  * memory. Elsewhere nothing. */
 void child_report_keys(uint64_t more);
-/* In the child, at its end: measures its memory a last time. */
-void child_report_leave(void);
+/* In such a child: measures its memory a last time and ends it (fork_child_exit). */
+void child_report_exit(int error) NORETURN;
 
 struct child_figures {
     uint64_t keys_done, keys_total;

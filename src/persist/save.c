@@ -25,11 +25,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* A save point does not try again sooner after a failure. */
@@ -122,16 +120,6 @@ enum save_result save_now(void)
 
 /* ---- the child ---- */
 
-/* What the forked process does: see fork_child.h. */
-static void NORETURN run_child(int64_t now_ms) REQUIRES_SHARED(keyspace_lock);
-static void NORETURN run_child(int64_t now_ms)
-{
-    child_report_enter(CHILD_SAVE);
-    int error = rdb_file_save(save_settings.file_name, now_ms);
-    child_report_leave();
-    _exit(error < 0 || error > 255 ? EIO : error);
-}
-
 /* Begins a save in a child, with the keyspace lock held. */
 static enum save_result begin_child(void) REQUIRES_SHARED(keyspace_lock);
 static enum save_result begin_child(void)
@@ -141,10 +129,9 @@ static enum save_result begin_child(void)
     state.last_try_s = now_ms / 1000;
     state.child_dirty = stats_sum(STAT_DIRTY);
     stats_add(STAT_RDB_SAVES, 1);
-    child_report_begin(CHILD_SAVE, db_all_keys());
-    int pid = fork_child(CHILD_SAVE, -1);
+    int pid = child_report_fork(CHILD_SAVE, -1);
     if (pid == 0) {
-        run_child(now_ms);
+        child_report_exit(rdb_file_save(save_settings.file_name, now_ms));
     }
     if (pid < 0) {
         log_warning("Can't save in background: fork: %s", strerror(errno));
@@ -195,7 +182,6 @@ static void note_child(enum child_kind kind, int64_t start_ms)
 
 void save_transfer_begins(void)
 {
-    child_report_begin(CHILD_TRANSFER, db_all_keys());
     state.transfer_start_ms = clock_wall_ms();
 }
 
@@ -205,21 +191,19 @@ void save_transfer_ended(void)
     state.transfer_start_ms = 0;
 }
 
-/* The child has ended with that status of waitpid. */
-static void child_ended(int pid, int status)
+static void child_ended(int pid, struct child_end end)
 {
-    int error = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
-    if (WIFSIGNALED(status)) {
-        log_warning("Background saving terminated by signal %d", WTERMSIG(status));
-    } else if (error) {
-        log_warning("Background saving error: %s", strerror(error));
+    if (end.signal) {
+        log_warning("Background saving terminated by signal %d", end.signal);
+    } else if (end.error) {
+        log_warning("Background saving error: %s", strerror(end.error));
     }
     rdb_file_remove_rest(pid);
     state.child = 0;
     note_child(CHILD_SAVE, state.child_start_ms);
-    state.last_ok = error == 0;
-    note_end(error, state.child_dirty);
-    if (!error) {
+    state.last_ok = end.error == 0;
+    note_end(end.error, state.child_dirty);
+    if (!end.error) {
         log_notice("Background saving terminated with success");
     }
 }
@@ -227,30 +211,26 @@ static void child_ended(int pid, int status)
 /* With the lock: FLUSHALL, on any thread, may be about to end the child. */
 static void look_after_child(void)
 {
-    int status, pid = state.child;
-    if (!pid || !keyspace_try_exclusive()) {
+    struct child_end end;
+    if (!state.child || !keyspace_try_exclusive()) {
         return; /* or a script takes long */
     }
-    pid = state.child;
-    if (pid && waitpid(pid, &status, WNOHANG) == pid) {
-        child_ended(pid, status);
+    int pid = state.child;
+    if (fork_child_has_ended(&pid, &end)) {
+        child_ended(state.child, end);
     }
     keyspace_unlock_exclusive();
 }
 
-/* Ends the child, whose file is not wanted any more, and waits until it is gone: it may be about to
- * put its file in place. */
+/* Ends the child, whose file is not wanted any more. */
 static void kill_child(void)
 {
-    int pid = state.child;
-    if (!pid) {
-        return;
+    int pid = state.child, child = pid;
+    fork_child_kill(&pid);
+    if (child) {
+        rdb_file_remove_rest(child);
+        state.child = 0;
     }
-    kill(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
-    }
-    rdb_file_remove_rest(pid);
-    state.child = 0;
 }
 
 void save_abandon(void)

@@ -14,11 +14,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MARK_LEN 40
@@ -53,10 +51,7 @@ static void NORETURN run_child(int fd, int64_t now_ms, int stream_db, unsigned l
         file_name((int)getpid(), name);
         fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     }
-    child_report_enter(CHILD_TRANSFER);
-    int error = fd < 0 ? errno : rdb_file_write(fd, now_ms, stream_db, left_out);
-    child_report_leave();
-    _exit(error < 0 || error > 255 ? EIO : error);
+    child_report_exit(fd < 0 ? errno : rdb_file_write(fd, now_ms, stream_db, left_out));
 }
 
 static void put_head(struct transfer *t)
@@ -85,7 +80,7 @@ struct transfer *transfer_start(bool by_pipe, int stream_db, unsigned left_out)
         return NULL;
     }
     save_transfer_begins();
-    int pid = fork_child(CHILD_TRANSFER, ends[1]);
+    int pid = child_report_fork(CHILD_TRANSFER, ends[1]);
     if (pid == 0) {
         run_child(ends[1], now_ms, stream_db, left_out);
     }
@@ -151,20 +146,14 @@ uint64_t transfer_bytes(const struct transfer *t)
 
 /* ---- moving bytes ---- */
 
-/* Waits for the child, which is ending; logs what was wrong. */
-static bool child_succeeded(struct transfer *t)
+/* The child has ended; logs what was wrong. */
+static bool note_child(struct child_end how)
 {
-    int status;
-    while (waitpid(t->pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    t->pid = 0;
     save_transfer_ended();
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        return true;
+    if (how.error) {
+        log_warning("The child that sends the data set failed: %s", fork_child_why(how));
     }
-    log_warning("The child that sends the data set failed: %s",
-                WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "it was killed");
-    return false;
+    return how.error == 0;
 }
 
 static void end(struct transfer *t, enum transfer_state state)
@@ -185,14 +174,13 @@ static void end(struct transfer *t, enum transfer_state state)
 static void look_at_child(struct transfer *t)
 {
     char name[40], head[40];
-    siginfo_t info = {0};
+    struct child_end how;
     struct stat about;
-    if (waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0) {
+    file_name(t->pid, name);
+    if (!fork_child_has_ended(&t->pid, &how)) {
         return;
     }
-    file_name(t->pid, name);
-    bool ok = child_succeeded(t);
-    t->fd = ok ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    t->fd = note_child(how) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
     unlink(name);
     if (t->fd < 0 || fstat(t->fd, &about) < 0) {
         end(t, TRANSFER_FAILED);
@@ -206,7 +194,7 @@ static void look_at_child(struct transfer *t)
 /* The child writes no more. */
 static void end_pipe(struct transfer *t)
 {
-    if (child_succeeded(t)) {
+    if (note_child(fork_child_wait(&t->pid))) {
         chain_append(&t->chain, slice_of(t->mark, MARK_LEN));
         end(t, TRANSFER_COMPLETE);
     } else {
@@ -246,12 +234,9 @@ void transfer_abandon(struct transfer *t)
 {
     char name[40];
     if (t->pid) {
-        kill(t->pid, SIGKILL);
-        while (waitpid(t->pid, NULL, 0) < 0 && errno == EINTR) {
-        }
         file_name(t->pid, name);
+        fork_child_kill(&t->pid);
         unlink(name);
-        t->pid = 0;
         save_transfer_ended();
     }
     if (transfer_state(t) == TRANSFER_RUNNING) {

@@ -137,6 +137,7 @@ struct event_base *loop_create(void)
     }
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* ignored, as some start us, no child's end would be known */
     state.signals[0] = evsignal_new(base, SIGTERM, on_signal, NULL);
     state.signals[1] = evsignal_new(base, SIGINT, on_signal, NULL);
     state.cron = event_new(base, -1, EV_PERSIST, on_cron, NULL);

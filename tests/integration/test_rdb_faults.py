@@ -2,8 +2,10 @@
 call. What is in memory stays, reads go on, writes obey stop-writes-on-bgsave-error, the file is the
 old one or the new one, and service resumes when the fault is gone."""
 
+import contextlib
 import errno
 import os
+import signal
 import subprocess
 import tempfile
 
@@ -256,3 +258,16 @@ def survives(c):
         return c.read() == b"OK"
     except Exception:  # the connection ended with the server
         return False
+
+
+def test_started_with_sigchld_ignored(threads):
+    """As some init scripts do: the system would tell nobody how a child ended."""
+    with contextlib.ExitStack() as stack:
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            server = stack.enter_context(Ends(threads))
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+        c = stack.enter_context(server.connect())
+        c.ok("SET", "k", "v")
+        assert bgsave(server, c) == (b"Background saving started", "ok")

@@ -417,6 +417,47 @@ static void test_what_is_no_set_changes_nothing(void **state)
     end_group();
 }
 
+/* What a length may say is known with the kind: nobody waits for, or keeps, what cannot be one. */
+static void test_lengths_by_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        char kind;
+        uint64_t len;
+        enum frame_result result;
+    } heads[] = {{'N', 1, FRAME_WHOLE},
+                 {'N', 2, FRAME_BROKEN},
+                 {'H', 13, FRAME_BROKEN},
+                 {'H', 14, FRAME_MORE},
+                 {'H', 14 + UINT64_C(65535) * 32, FRAME_MORE},
+                 {'H', 15 + UINT64_C(65535) * 32, FRAME_BROKEN},
+                 {'L', 1, FRAME_BROKEN},
+                 {'L', 1 + (16 << 20), FRAME_MORE},
+                 {'L', 2 + (16 << 20), FRAME_BROKEN},
+                 {'K', 31, FRAME_BROKEN},
+                 {'K', 32, FRAME_MORE},
+                 {'K', UINT64_C(1) << 36, FRAME_MORE},
+                 {'K', (UINT64_C(1) << 36) + 1, FRAME_BROKEN},
+                 {'E', 9, FRAME_MORE},
+                 {'E', 8, FRAME_BROKEN},
+                 {'E', 10, FRAME_BROKEN},
+                 {'X', 9, FRAME_BROKEN},
+                 {'N', 0, FRAME_BROKEN},
+                 {'K', UINT64_MAX, FRAME_BROKEN}};
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        struct full_sync_record r;
+        struct buf head = {0};
+        const char *error = NULL;
+        size_t consumed;
+        le_put(&head, heads[i].len, 8);
+        buf_append_char(&head, heads[i].kind);
+        assert_int_equal(full_sync_record_next(buf_slice(&head), &r, &consumed, &error),
+                         heads[i].result);
+        assert_int_equal(error != NULL, heads[i].result == FRAME_BROKEN);
+        buf_deinit(&head);
+    }
+}
+
 static void test_nobody_else_writes_in_our_name(void **state)
 {
     (void)state;
@@ -535,6 +576,41 @@ static void test_units_that_it_brings_wait(void **state)
     end_group();
 }
 
+/* A key that neither side has, and that the two of them together do: what one deletes as expired
+ * lost its deadline by what the other one had done before that. */
+static void test_a_key_that_only_both_have(void **state)
+{
+    (void)state;
+    const struct origin_id third = {.node = "a third node...", .epoch = 1};
+    int64_t deadline_ms = REAL_START_MS + 500000;
+    char line[64];
+    struct buf expired = {0};
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    snprintf(line, sizeof(line), "pexpireat k9 %lld", (long long)deadline_ms);
+    real_run_one(&group, 1, 0, "hset k9 early 1");
+    real_run_one(&group, 1, 0, line);
+    group.now_ms += 10;
+    real_run_one(&group, 0, 0, "set k9 other");
+    real_run_one(&group, 0, 0, "del k9");
+    group.now_ms += 10;
+    real_run_one(&group, 1, 0, "hset k9 late 1");
+    group.now_ms += 10;
+    buf_printf(&expired, "*3\r\n$13\r\nKEYDB.EXPIRED\r\n$2\r\nk9\r\n$13\r\n%lld\r\n",
+               (long long)deadline_ms);
+    keyspace_lock_exclusive();
+    assert_int_equal(node_take(group.node[1], &third, 1, (uint64_t)group.now_ms << 16, 0,
+                               buf_slice(&expired), group.now_ms),
+                     RECEIVED);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    buf_deinit(&expired);
+    assert_string_equal(real_run_one(&group, 1, 0, "exists k9"), ":0\r\n");
+    merge(0, 1);
+    assert_true(settle());
+    assert_null(difference());
+    end_group();
+}
+
 /* ---- libraries ---- */
 
 static char library[64], loaded[64];
@@ -644,11 +720,13 @@ int main(void)
         cmocka_unit_test(test_a_set_in_any_pieces_and_cut_anywhere),
         cmocka_unit_test(test_signs_of_life),
         cmocka_unit_test(test_what_is_no_set_changes_nothing),
+        cmocka_unit_test(test_lengths_by_kind),
         cmocka_unit_test(test_nobody_else_writes_in_our_name),
         cmocka_unit_test(test_two_filled_nodes),
         cmocka_unit_test(test_what_was_deleted_stays_so),
         cmocka_unit_test(test_keys_without_dots),
         cmocka_unit_test(test_units_that_it_brings_wait),
+        cmocka_unit_test(test_a_key_that_only_both_have),
         cmocka_unit_test(test_libraries_come_along),
         cmocka_unit_test(test_random_programs_converge),
     };
