@@ -105,15 +105,15 @@ void socket_set_delay(int fd, bool delay)
 
 void socket_prepare_tcp(int fd, int keepalive_s, uint32_t mark)
 {
-    int yes = 1;
+    int yes = 1, probes_idle = keepalive_s > 0;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     if (mark) {
         setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
     }
-    if (keepalive_s > 0) {
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &probes_idle, sizeof(probes_idle));
+    if (probes_idle) {
         /* Three probes, a third of the time apart: a dead peer is noticed after twice the time. */
         int interval = keepalive_s / 3 > 0 ? keepalive_s / 3 : 1, probes = 3;
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof(keepalive_s));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));

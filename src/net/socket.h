@@ -26,7 +26,7 @@ int socket_listen_unix(const char *path, int mode, int backlog) MUST_CHECK;
 /* The port a TCP socket is bound to. */
 int socket_local_port(int fd);
 /* Prepares an accepted TCP connection: no delay, keep-alive probes after `keepalive_s` (0: none),
- * mark. */
+ * mark (0: as it is). Or the socket that listens: connections that come later inherit it. */
 void socket_prepare_tcp(int fd, int keepalive_s, uint32_t mark);
 /* Whether small pieces are sent at once, or joined for a moment. */
 void socket_set_delay(int fd, bool delay);
