@@ -104,12 +104,9 @@ static void prepare_client(int fd, const struct listening *l)
     }
 }
 
-static void accept_client(int fd, const struct listening *l)
+static void accept_client(int fd, const struct listening *l, const char *peer, bool local)
 {
     enum listening_kind kind = l->kind;
-    char peer[SOCKET_ADDRESS_MAX];
-    bool is_unix = kind == LISTENING_UNIX;
-    bool local = is_unix ? socket_local(fd, peer) : socket_peer(fd, peer);
     unsigned flags_of_end;
     if (shutdown_is_soft(&flags_of_end)) {
         stats_add(STAT_REJECTED, 1);
@@ -129,7 +126,7 @@ static void accept_client(int fd, const struct listening *l)
     }
     prepare_client(fd, l);
     stats_add(STAT_CONNECTIONS, 1);
-    uint32_t flags = (is_unix ? CLIENT_UNIX : 0) | (local ? CLIENT_LOCAL : 0);
+    uint32_t flags = (kind == LISTENING_UNIX ? CLIENT_UNIX : 0) | (local ? CLIENT_LOCAL : 0);
     struct client *c =
         kind == LISTENING_TLS ? client_create_tls(fd, peer, flags) : client_create(fd, peer, flags);
     if (c) {
@@ -183,9 +180,11 @@ static void accept_some(struct listening *l)
 {
     let_inherit(l);
     for (int i = 0; i < ACCEPTS_A_CALL; i++) {
-        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        char peer[SOCKET_ADDRESS_MAX];
+        bool local;
+        int fd = socket_accept(l->fd, peer, &local);
         if (fd >= 0) {
-            accept_client(fd, l);
+            accept_client(fd, l, peer, local);
         } else if (lacks_resources(errno)) {
             pause_accepting(errno);
             return;
