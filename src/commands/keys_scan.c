@@ -54,7 +54,8 @@ static void walk_visit(struct entry *e, void *context)
     struct slice key = entry_key(e);
     w->remaining -= w->remaining > 0;
     if ((w->by_type && value_ops_of[entry_type(e)] != w->type) ||
-        (w->pattern.ptr && !glob_match(w->pattern, key, false))) {
+        (w->pattern.ptr &&
+         (glob_begins_otherwise(w->pattern, key) || !glob_match(w->pattern, key, false)))) {
         return;
     }
     if (!gathered_add(&w->found, key)) {

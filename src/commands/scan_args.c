@@ -73,7 +73,8 @@ bool scan_args_options(struct call *c, int first, enum scan_args_option option,
 
 bool scan_args_match(const struct scan_args *args, struct slice text)
 {
-    return !args->pattern.ptr || glob_match(args->pattern, text, false);
+    return !args->pattern.ptr ||
+           (!glob_begins_otherwise(args->pattern, text) && glob_match(args->pattern, text, false));
 }
 
 void scan_args_reply_cursor(struct call *c, uint64_t cursor)

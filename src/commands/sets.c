@@ -264,8 +264,9 @@ static void scan_packed(struct call *c, const struct entry *e, const struct scan
     uint32_t handle = reply_deferred(c->reply);
     set_walk_begin(&w, e);
     while (set_walk_next(&w, &m)) {
-        if (scan_args_match(scan, set_member_bytes(&m))) {
-            sets_reply_member(c->reply, &m);
+        struct slice bytes = set_member_bytes(&m);
+        if (!scan->pattern.ptr || scan_args_match(scan, bytes)) {
+            reply_bulk(c->reply, bytes);
             count++;
         }
     }

@@ -2,6 +2,8 @@
  */
 #include "ds/bits.h"
 
+#include "base/compiler.h"
+
 #include <assert.h>
 #include <endian.h>
 #include <string.h>
@@ -16,11 +18,6 @@ static inline uint64_t load_word(const void *at)
     uint64_t word;
     memcpy(&word, at, sizeof(word));
     return word;
-}
-
-static inline void store_word(void *at, uint64_t word)
-{
-    memcpy(at, &word, sizeof(word));
 }
 
 /* A word with bit 0 of the run as its highest bit. */
@@ -236,27 +233,64 @@ bool bits_add_unsigned(uint64_t value, int64_t increment, unsigned width, enum b
 
 /* ---- Combining ---- */
 
-static void put_in(enum bits_operation operation, uint8_t *out, const uint8_t *in, size_t len)
+/* A register of 16 bytes, which all machines have. */
+typedef uint64_t vector __attribute__((vector_size(16)));
+/* So many at a time, as they do not depend on one another. */
+#define VECTORS 4
+
+static ALWAYS_INLINE void combine_vector(enum bits_operation operation, uint8_t *out,
+                                         const uint8_t *a, const uint8_t *b)
+{
+    vector left, right;
+    memcpy(&left, a, sizeof(left));
+    memcpy(&right, b, sizeof(right));
+    left = operation == BITS_AND   ? (left & right)
+           : operation == BITS_OR  ? (left | right)
+           : operation == BITS_XOR ? (left ^ right)
+                                   : ~right;
+    memcpy(out, &left, sizeof(left));
+}
+
+static ALWAYS_INLINE uint8_t combine_byte(enum bits_operation operation, uint8_t a, uint8_t b)
+{
+    return (uint8_t)(operation == BITS_AND   ? (a & b)
+                     : operation == BITS_OR  ? (a | b)
+                     : operation == BITS_XOR ? (a ^ b)
+                                             : ~b);
+}
+
+/* One operation by its constant, so that the loops have no branch in them. `a` may be `out`. */
+static ALWAYS_INLINE void combine_by(enum bits_operation operation, uint8_t *out, const uint8_t *a,
+                                     const uint8_t *b, size_t len)
 {
     size_t i = 0;
-    for (; i + WORD_BYTES <= len; i += WORD_BYTES) {
-        uint64_t a = load_word(out + i), b = load_word(in + i);
-        store_word(out + i, operation == BITS_AND ? a & b : operation == BITS_OR ? a | b : a ^ b);
+    for (; i + VECTORS * sizeof(vector) <= len; i += VECTORS * sizeof(vector)) {
+        for (size_t k = 0; k < VECTORS * sizeof(vector); k += sizeof(vector)) {
+            combine_vector(operation, out + i + k, a + i + k, b + i + k);
+        }
     }
     for (; i < len; i++) {
-        uint8_t a = out[i], b = in[i];
-        out[i] = (uint8_t)(operation == BITS_AND ? a & b : operation == BITS_OR ? a | b : a ^ b);
+        out[i] = combine_byte(operation, a[i], b[i]);
     }
 }
 
-static void invert(uint8_t *out, size_t len)
+/* out = a op b; of BITS_NOT, b alone. */
+static void combine_two(enum bits_operation operation, uint8_t *out, const uint8_t *a,
+                        const uint8_t *b, size_t len)
 {
-    size_t i = 0;
-    for (; i + WORD_BYTES <= len; i += WORD_BYTES) {
-        store_word(out + i, ~load_word(out + i));
-    }
-    for (; i < len; i++) {
-        out[i] = (uint8_t)~out[i];
+    switch (operation) {
+    case BITS_AND:
+        combine_by(BITS_AND, out, a, b, len);
+        break;
+    case BITS_OR:
+        combine_by(BITS_OR, out, a, b, len);
+        break;
+    case BITS_XOR:
+        combine_by(BITS_XOR, out, a, b, len);
+        break;
+    case BITS_NOT:
+        combine_by(BITS_NOT, out, b, b, len);
+        break;
     }
 }
 
@@ -267,26 +301,40 @@ static size_t bytes_there(struct slice source, size_t from, size_t len)
     return there < len ? there : len;
 }
 
+/* Two sources that both have all bytes of the block, or the one that is inverted: nothing need be
+ * copied first. Returns how many sources that takes. */
+static int combine_first(enum bits_operation operation, uint8_t *out, size_t from, size_t len,
+                         const struct slice *sources, int count)
+{
+    int taken = operation == BITS_NOT ? 1 : 2;
+    if (count < taken || bytes_there(sources[0], from, len) < len ||
+        bytes_there(sources[taken - 1], from, len) < len) {
+        return 0;
+    }
+    combine_two(operation, out + from, (const uint8_t *)sources[0].ptr + from,
+                (const uint8_t *)sources[taken - 1].ptr + from, len);
+    return taken;
+}
+
 void bits_combine(enum bits_operation operation, uint8_t *out, size_t len,
                   const struct slice *sources, int count)
 {
     assert(count >= 1 && (operation != BITS_NOT || count == 1));
     for (size_t from = 0; from < len; from += COMBINE_BLOCK_BYTES) {
         size_t block = len - from < COMBINE_BLOCK_BYTES ? len - from : COMBINE_BLOCK_BYTES;
-        for (int k = 0; k < count; k++) {
+        int k = combine_first(operation, out, from, block, sources, count);
+        assert(k > 0 || operation != BITS_NOT); /* the one source is the longest */
+        for (; k < count; k++) {
             size_t there = bytes_there(sources[k], from, block);
             const uint8_t *in = (const uint8_t *)sources[k].ptr + (there ? from : 0);
             if (k > 0) {
-                put_in(operation, out + from, in, there);
+                combine_two(operation, out + from, out + from, in, there);
             } else if (there > 0) {
                 memcpy(out + from, in, there);
             }
             if (k == 0 || operation == BITS_AND) {
                 memset(out + from + there, 0, block - there);
             }
-        }
-        if (operation == BITS_NOT) {
-            invert(out + from, block);
         }
     }
 }

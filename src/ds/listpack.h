@@ -73,6 +73,21 @@ static inline int64_t listpack_take_integer(const unsigned char **at)
     *at += 2;
     return first;
 }
+/* Where the element is a string shorter than 64 bytes, as most are: gives it, and goes on to the
+ * next element (NULL at the end). */
+static inline bool listpack_take_short(const unsigned char **at, struct slice *text)
+{
+    unsigned char first = **at;
+    if (unlikely((first & 0xc0) != 0x80)) {
+        return false;
+    }
+    *text = slice_of((const char *)*at + 1, first & 63);
+    *at += 2 + text->len; /* the length behind it is one byte, too */
+    if (**at == 0xff) {
+        *at = NULL;
+    }
+    return true;
+}
 /* True when the element equals `bytes` (an integer equals its canonical text). */
 bool listpack_equals(const unsigned char *at, struct slice bytes);
 /* The first element equal to `bytes` from `at` on, looking at one and skipping `skip` each time

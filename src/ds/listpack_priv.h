@@ -10,7 +10,7 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little-endian");
 
-#define LISTPACK_END 0xff
+#define LISTPACK_END 0xff /* listpack_take_short knows it, and the form of short strings */
 #define LISTPACK_UNKNOWN_COUNT 65535u
 
 /* First bytes. */

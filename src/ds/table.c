@@ -583,7 +583,10 @@ uint64_t table_scan(const struct table *t, uint64_t cursor, table_visit_fn visit
 {
     uint64_t hash = cursor << CURSOR_SHIFT;
     uint64_t span = bucket_span(table_row_of(t, hash));
-    uint64_t start = span_start(hash, span);
+    uint64_t start = span_start(hash, span), next = start + span;
+    if (likely(next != 0)) {
+        prefetch_chain(table_bucket_of(t, next));
+    }
     if (likely(hash == start)) {
         visit_chain(table_bucket_of(t, hash), visit, context);
     } else {
@@ -591,7 +594,7 @@ uint64_t table_scan(const struct table *t, uint64_t cursor, table_visit_fn visit
         struct tail_context tc = {t, hash, visit, context};
         visit_chain(table_bucket_of(t, hash), visit_tail, &tc);
     }
-    return (start + span) >> CURSOR_SHIFT; /* wraps to 0 after the last bucket */
+    return next >> CURSOR_SHIFT; /* wraps to 0 after the last bucket */
 }
 
 static uintptr_t *slot_of_chain(struct table_bucket *b, unsigned index)

@@ -54,6 +54,9 @@ bool parked_possible(const struct call *c)
     if (!(c->cmd->flags & CMD_MAY_WAIT)) {
         return false;
     }
+    if (c->cmd->row->may_wait) {
+        return c->cmd->row->may_wait(c);
+    }
     const char *syntax = c->cmd->row->args;
     if (!syntax || !strstr(syntax, "[BLOCK ")) {
         return true;

@@ -17,7 +17,7 @@
 struct parked_call;
 
 /* Whether a prepared call may come to wait. Where that takes an option (BLOCK, as the command's
- * syntax says), one without it may not. */
+ * syntax says), one without it may not; where the command's row can tell (may_wait), it does. */
 bool parked_possible(const struct call *c);
 /* A deep copy of a call that is to wait, with what it waits for (takes b's state). For call_block,
  * and for who has a prepared call wait without running it first. */

@@ -38,6 +38,8 @@ struct listening {
     int port;
     char address[INET6_ADDRSTRLEN + 2]; /* as bind has it */
     struct event *event;                /* NULL until the main thread watches it */
+    int64_t keepalive_s; /* what its connections inherit as tcp-keepalive; -1: nothing */
+    bool all_inherit;    /* nobody waits to be accepted who came before that was set */
     struct listening *next_dropped;
 };
 
@@ -83,11 +85,28 @@ static void reject(int fd, enum listening_kind kind, const char *text)
     close(fd);
 }
 
-static void accept_client(int fd, enum listening_kind kind)
+/* Connections inherit most settings of the socket that listens, which spares each of them five
+ * system calls. */
+static void let_inherit(struct listening *l)
 {
-    char peer[SOCKET_ADDRESS_MAX];
-    bool is_unix = kind == LISTENING_UNIX;
-    bool local = is_unix ? socket_local(fd, peer) : socket_peer(fd, peer);
+    if (l->kind != LISTENING_UNIX && l->keepalive_s != net_settings.tcp_keepalive_s) {
+        l->keepalive_s = net_settings.tcp_keepalive_s;
+        l->all_inherit = false;
+        socket_prepare_tcp(l->fd, (int)l->keepalive_s, 0);
+    }
+}
+
+static void prepare_client(int fd, const struct listening *l)
+{
+    uint32_t mark = (uint32_t)net_settings.socket_mark_id;
+    if (l->kind != LISTENING_UNIX && (mark || !l->all_inherit)) {
+        socket_prepare_tcp(fd, (int)net_settings.tcp_keepalive_s, mark);
+    }
+}
+
+static void accept_client(int fd, const struct listening *l, const char *peer, bool local)
+{
+    enum listening_kind kind = l->kind;
     unsigned flags_of_end;
     if (shutdown_is_soft(&flags_of_end)) {
         stats_add(STAT_REJECTED, 1);
@@ -105,12 +124,9 @@ static void accept_client(int fd, enum listening_kind kind)
         reject(fd, kind, denial);
         return;
     }
-    if (!is_unix) {
-        socket_prepare_tcp(fd, (int)net_settings.tcp_keepalive_s,
-                           (uint32_t)net_settings.socket_mark_id);
-    }
+    prepare_client(fd, l);
     stats_add(STAT_CONNECTIONS, 1);
-    uint32_t flags = (is_unix ? CLIENT_UNIX : 0) | (local ? CLIENT_LOCAL : 0);
+    uint32_t flags = (kind == LISTENING_UNIX ? CLIENT_UNIX : 0) | (local ? CLIENT_LOCAL : 0);
     struct client *c =
         kind == LISTENING_TLS ? client_create_tls(fd, peer, flags) : client_create(fd, peer, flags);
     if (c) {
@@ -160,16 +176,20 @@ static bool lacks_resources(int error)
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
 }
 
-static void accept_some(const struct listening *l)
+static void accept_some(struct listening *l)
 {
+    let_inherit(l);
     for (int i = 0; i < ACCEPTS_A_CALL; i++) {
-        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        char peer[SOCKET_ADDRESS_MAX];
+        bool local;
+        int fd = socket_accept(l->fd, peer, &local);
         if (fd >= 0) {
-            accept_client(fd, l->kind);
+            accept_client(fd, l, peer, local);
         } else if (lacks_resources(errno)) {
             pause_accepting(errno);
             return;
         } else if (errno == EAGAIN) {
+            l->all_inherit = true;
             return;
         } else if (errno != EINTR) {
             /* The connection's own trouble (ECONNABORTED, network errors): the next one may be
@@ -197,6 +217,7 @@ static struct listening *create_listening(int fd_take, const char *address, int 
     l->fd = fd_take;
     l->port = port;
     l->kind = kind;
+    l->keepalive_s = -1;
     snprintf(l->address, sizeof(l->address), "%s", kind == LISTENING_UNIX ? "" : address);
     return l;
 }

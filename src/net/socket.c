@@ -1,6 +1,8 @@
 /* See socket.h. */
 #include "net/socket.h"
 
+#include "base/num.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -105,19 +107,30 @@ void socket_set_delay(int fd, bool delay)
 
 void socket_prepare_tcp(int fd, int keepalive_s, uint32_t mark)
 {
-    int yes = 1;
+    int yes = 1, probes_idle = keepalive_s > 0;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     if (mark) {
         setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
     }
-    if (keepalive_s > 0) {
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &probes_idle, sizeof(probes_idle));
+    if (probes_idle) {
         /* Three probes, a third of the time apart: a dead peer is noticed after twice the time. */
         int interval = keepalive_s / 3 > 0 ? keepalive_s / 3 : 1, probes = 3;
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof(keepalive_s));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
         setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
     }
+}
+
+/* "a.b.c.d:port". */
+static void format_v4(const struct sockaddr_in *from, char *out)
+{
+    uint32_t ip = ntohl(from->sin_addr.s_addr);
+    for (int shift = 24; shift >= 0; shift -= 8) {
+        out += num_format_u64(out, ip >> shift & 0xff);
+        *out++ = shift > 0 ? '.' : ':';
+    }
+    out[num_format_u64(out, ntohs(from->sin_port))] = '\0';
 }
 
 /* Formats an address; true for loopback and Unix ones. */
@@ -126,8 +139,7 @@ static bool format(const struct sockaddr_storage *from, char *out)
     char ip[INET6_ADDRSTRLEN];
     if (from->ss_family == AF_INET) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)from;
-        inet_ntop(AF_INET, &v4->sin_addr, ip, sizeof(ip));
-        snprintf(out, SOCKET_ADDRESS_MAX, "%s:%u", ip, ntohs(v4->sin_port));
+        format_v4(v4, out);
         return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
     }
     if (from->ss_family == AF_INET6) {
@@ -172,4 +184,17 @@ bool socket_local(int fd, char *out)
         return false;
     }
     return format(&from, out);
+}
+
+int socket_accept(int listening, char *peer, bool *local)
+{
+    struct sockaddr_storage from = {0};
+    socklen_t len = sizeof(from);
+    int fd = accept4(listening, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0 && from.ss_family == AF_UNIX) {
+        *local = socket_local(fd, peer); /* the path is our end's */
+    } else if (fd >= 0) {
+        *local = format(&from, peer);
+    }
+    return fd;
 }

@@ -26,8 +26,11 @@ int socket_listen_unix(const char *path, int mode, int backlog) MUST_CHECK;
 /* The port a TCP socket is bound to. */
 int socket_local_port(int fd);
 /* Prepares an accepted TCP connection: no delay, keep-alive probes after `keepalive_s` (0: none),
- * mark. */
+ * mark (0: as it is). Or the socket that listens: connections that come later inherit it. */
 void socket_prepare_tcp(int fd, int keepalive_s, uint32_t mark);
+/* Accepts a connection, which does not block; -1 with errno set. Writes the peer's address (the
+ * path of a Unix socket) as below, and whether it is on this machine. */
+int socket_accept(int listening, char *peer, bool *local) MUST_CHECK;
 /* Whether small pieces are sent at once, or joined for a moment. */
 void socket_set_delay(int fd, bool delay);
 /* Writes "ip:port" of the peer / of our end; true when the peer is a loopback address. `out` holds

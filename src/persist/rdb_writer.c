@@ -160,11 +160,13 @@ void rdb_write_string(struct rdb_writer *w, struct slice s)
     if (w->compress && s.len >= COMPRESS_MIN_BYTES && write_compressed(w, s)) {
         return;
     }
-    if (s.len < 1 << 6) {
-        /* Most strings: both at once. */
-        unsigned char b[1 << 6] = {(unsigned char)s.len};
-        memcpy(b + 1, s.ptr, s.len);
-        rdb_write(w, b, 1 + s.len);
+    if (s.len < 1 << 6 && w->out.capacity - w->out.len > s.len &&
+        (w->fd < 0 || w->out.len + s.len < FLUSH_BYTES)) {
+        /* Most strings: put where they belong. */
+        char *p = w->out.data + w->out.len;
+        *p = (char)s.len;
+        memcpy(p + 1, s.ptr, s.len);
+        w->out.len += 1 + s.len;
         return;
     }
     rdb_write_len(w, s.len);

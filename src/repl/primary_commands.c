@@ -518,6 +518,13 @@ static void wait_again(struct call *c)
     }
 }
 
+/* So many replicas are there always, and an error does not wait. */
+static bool wait_may_wait(const struct call *c)
+{
+    int64_t replicas;
+    return c->argc > 1 && num_parse_i64(c->argv[1], &replicas) && replicas > 0;
+}
+
 static void wait_command(struct call *c)
 {
     struct wait w = {.offset = backlog_offset()};
@@ -637,6 +644,7 @@ const struct command_row repl_commands[] = {
      .since = "3.0.0",
      .summary = "Waits until so many replicas have what was written before.",
      .complexity = "O(1)",
-     .args = "numreplicas timeout"},
+     .args = "numreplicas timeout",
+     .may_wait = wait_may_wait},
     {.name = NULL},
 };

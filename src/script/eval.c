@@ -5,13 +5,16 @@
 #include "base/mem.h"
 #include "engine/execute.h"
 #include "script/api.h"
+#include "script/recent.h"
 #include "script/run.h"
 #include "script/shebang.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define SHA_CHARS 40
+#define SHA_CHARS RECENT_SHA_CHARS
+/* Scripts that are found by a look at their SHA1 alone. */
+#define FOUND_SCRIPTS 128
 
 /* Their addresses are keys of the registry. */
 static const char functions_key, flags_key;
@@ -19,6 +22,12 @@ static const char functions_key, flags_key;
 static struct {
     struct vm vm;
     _Atomic uint64_t count;
+    /* The scripts that were found last, each in the one place that its SHA1 gives it; the function
+     * of found[i] is at i + 1 of the interpreter's table VM_RECENT. */
+    struct {
+        char sha[SHA_CHARS]; /* [0] 0: none */
+        unsigned flags;
+    } found[FOUND_SCRIPTS];
 } cache;
 
 /* What is looked for, and made where it is missing. */
@@ -36,9 +45,46 @@ static void push_registered(lua_State *L, const char *key)
     lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
+static size_t place_of(const char *sha)
+{
+    uint32_t digits;
+    memcpy(&digits, sha, sizeof(digits));
+    return (digits * 0x9e3779b1u >> 16) % FOUND_SCRIPTS;
+}
+
+/* Pushes the script's function if it was found lately; else nothing. */
+static bool push_found(lua_State *L, struct wanted *w)
+{
+    size_t place = place_of(w->sha);
+    if (memcmp(cache.found[place].sha, w->sha, SHA_CHARS) != 0) {
+        return false;
+    }
+    vm_push_slot(L, VM_RECENT);
+    lua_rawgeti(L, -1, (int)place + 1);
+    lua_replace(L, -2);
+    w->flags = cache.found[place].flags;
+    return true;
+}
+
+/* The function on top is the script's. */
+static void note_found(lua_State *L, const struct wanted *w)
+{
+    size_t place = place_of(w->sha);
+    cache.found[place].sha[0] = '\0'; /* the table may have no memory */
+    vm_push_slot(L, VM_RECENT);
+    lua_pushvalue(L, -2);
+    lua_rawseti(L, -2, (int)place + 1);
+    lua_pop(L, 1);
+    cache.found[place].flags = w->flags;
+    memcpy(cache.found[place].sha, w->sha, SHA_CHARS);
+}
+
 /* Pushes the script's function, or nothing. */
 static bool push_cached(lua_State *L, struct wanted *w)
 {
+    if (likely(push_found(L, w))) {
+        return true;
+    }
     push_registered(L, &functions_key);
     lua_pushlstring(L, w->sha, SHA_CHARS);
     lua_rawget(L, -2);
@@ -52,6 +98,7 @@ static bool push_cached(lua_State *L, struct wanted *w)
     lua_rawget(L, -2);
     w->flags = (unsigned)lua_tointeger(L, -1);
     lua_pop(L, 2);
+    note_found(L, w);
     return true;
 }
 
@@ -209,7 +256,7 @@ void eval_run(struct call *c, bool by_sha, bool read_only)
     }
     if (!by_sha) {
         e.wanted.script = c->argv[1];
-        api_sha1_hex(c->argv[1].ptr, c->argv[1].len, e.wanted.sha);
+        recent_sha1(c->argv[1], e.wanted.sha);
     }
     e.run.name = slice_of(e.wanted.sha, SHA_CHARS);
     call_observe(c);
@@ -275,6 +322,7 @@ unsigned eval_flags(const struct call *c, bool by_sha)
 
 static void extend(lua_State *L)
 {
+    run_install(L);
     static const char *const keys[] = {&functions_key, &flags_key};
     for (int i = 0; i < 2; i++) {
         lua_pushlightuserdata(L, (void *)keys[i]);
@@ -291,6 +339,8 @@ void eval_setup(void)
 
 void eval_teardown(void)
 {
+    recent_forget();
+    memset(cache.found, 0, sizeof(cache.found));
     vm_deinit(&cache.vm);
     atomic_store(&cache.count, 0);
 }

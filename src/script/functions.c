@@ -424,6 +424,7 @@ static const struct function_store_ops store_ops = {.count = store_count,
 
 static void extend(lua_State *L)
 {
+    run_install(L);
     api_install_for_functions(L);
     lua_pushlightuserdata(L, (void *)&load_globals_key);
     functions_push_load_globals(L);

@@ -3,15 +3,14 @@
 
 #include <string.h>
 
-#define FIRST_BYTES 256
-
 void lib_bytes_init(struct lib_bytes *b, lua_State *L)
 {
     b->L = L;
-    b->data = lua_newuserdata(L, FIRST_BYTES);
+    lua_pushnil(L);
     b->slot = lua_gettop(L);
+    b->data = b->first;
     b->len = 0;
-    b->cap = FIRST_BYTES;
+    b->cap = LIB_BYTES_FIRST;
 }
 
 void lib_bytes_grow(struct lib_bytes *b, size_t more)

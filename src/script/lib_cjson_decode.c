@@ -195,11 +195,37 @@ static bool is_foreign_number(const char *p)
     return strncasecmp(p, "inf", 3) == 0 || strncasecmp(p, "nan", 3) == 0;
 }
 
+/* Digits that a number holds exactly. */
+#define EXACT_DIGITS 15
+
+/* Reads a whole number of a few digits, as most are; NULL where strtod is to look at it. */
+static const char *read_short_number(const char *p, lua_Number *number)
+{
+    int64_t value = 0;
+    int count = 0;
+    for (; count < EXACT_DIGITS && p[count] >= '0' && p[count] <= '9'; count++) {
+        value = value * 10 + (p[count] - '0');
+    }
+    char next = p[count];
+    if (count == 0 || (next >= '0' && next <= '9') || next == '.' || (next | 0x20) == 'e' ||
+        (next | 0x20) == 'x') {
+        return NULL;
+    }
+    *number = (lua_Number)value;
+    return p + count;
+}
+
 static void scan_number(struct decoder *d, const char *p)
 {
     char *behind;
     if (!d->settings->decode_invalid && is_foreign_number(p)) {
         set_fault(d, p, "invalid number");
+        return;
+    }
+    const char *short_behind = read_short_number(p, &d->number);
+    if (short_behind) {
+        d->token = T_NUMBER;
+        d->at = short_behind;
         return;
     }
     d->number = strtod(p, &behind);

@@ -1,6 +1,8 @@
 /* cjson.encode: a Lua value as JSON. See lib_priv.h. */
 #include "script/lib_priv.h"
 
+#include "base/num.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,9 +71,25 @@ NORETURN static void refuse(struct encoder *e, const char *type, const char *why
     __builtin_unreachable();
 }
 
+/* Significant digits of numbers, unless a script sets others, and the whole numbers that have no
+ * more. */
+#define USUAL_PRECISION 14
+#define USUAL_WHOLE_MAX 99999999999999.0
+
+/* Whether %.14g writes all digits of the number, and nothing else. */
+static bool is_usual_whole(const struct encoder *e, lua_Number n)
+{
+    return e->settings->precision == USUAL_PRECISION && n >= -USUAL_WHOLE_MAX &&
+           n <= USUAL_WHOLE_MAX && n == (lua_Number)(int64_t)n && (n != 0 || !signbit(n));
+}
+
 static void put_number(struct encoder *e, lua_Number n)
 {
     char text[40];
+    if (is_usual_whole(e, n)) {
+        lib_bytes_append(&e->out, text, num_format_i64(text, (int64_t)n));
+        return;
+    }
     if (isnan(n) || isinf(n)) {
         if (e->settings->encode_invalid == LIB_JSON_INVALID_REFUSE) {
             refuse(e, "number", "must not be NaN or Inf");

@@ -365,6 +365,9 @@ static void unpack_value(struct unpacker *u)
 /* As many as the stack holds beside the argument. */
 #define RESULTS_MAX (LUAI_MAXCSTACK - 1)
 
+/* Room for so many at first. */
+#define FEW_RESULTS 16
+
 /* Results are the next offset, unless it is 0, and the `count` values of the table at 2, which
  * leaves the stack: the values were put there, so that each had the whole stack for what nests in
  * it, and the results have it now. */
@@ -399,7 +402,8 @@ static int unpack_from(lua_State *L, int64_t limit, int64_t offset, bool tells_o
     struct unpacker u = {.L = L, .at = data + offset, .end = data + len};
     int count = 0;
     lua_settop(L, 1);
-    lua_newtable(L);
+    size_t left = len - (size_t)offset; /* each value is a byte at least */
+    lua_createtable(L, left < FEW_RESULTS ? (int)left : FEW_RESULTS, 0);
     while (u.at < u.end && (limit == 0 || count < limit)) {
         if (count == RESULTS_MAX) {
             return luaL_error(L, "stack overflow (too many return values at once; use unpack_one "

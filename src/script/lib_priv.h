@@ -69,18 +69,22 @@ int64_t lib_opt_integer(lua_State *L, int arg, int64_t absent, int64_t min, int6
 /* ---- bytes: text that grows in a userdata on the Lua stack, so that an error loses nothing ----
  */
 
+#define LIB_BYTES_FIRST 256
+
 struct lib_bytes {
     lua_State *L;
-    int slot; /* of the userdata */
+    int slot; /* of the userdata; nil as long as `first` is enough */
     char *data;
     size_t len;
     size_t cap;
+    char first[LIB_BYTES_FIRST];
 };
 
-/* Starts with an empty text; takes one stack slot, which must not be popped before lib_bytes_push.
- * The others need two more for a moment. Asked of Lua, that would be refused behind arguments that
- * are as many as may be, though each function in C begins with room for LUA_MINSTACK values beyond
- * its arguments: whoever has pushed more sees to the room himself. */
+/* Starts with an empty text, in the struct, which must stay where it is; takes one stack slot,
+ * which must not be popped before lib_bytes_push. The others need two more for a moment. Asked of
+ * Lua, that would be refused behind arguments that are as many as may be, though each function in C
+ * begins with room for LUA_MINSTACK values beyond its arguments: whoever has pushed more sees to
+ * the room himself. */
 void lib_bytes_init(struct lib_bytes *b, lua_State *L);
 /* Room for `more` bytes behind the text. Raises "resulting string too large" past LIB_BYTES_MAX. */
 void lib_bytes_grow(struct lib_bytes *b, size_t more);

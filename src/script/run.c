@@ -22,8 +22,8 @@ static struct {
     bool is_set_up;
     const char *stack;      /* where the run began */
     uint64_t load_until_ns; /* 0: no library is being loaded */
-    uint64_t hooked_ns;     /* when the hook was last left */
-    uint64_t polled_ns;     /* when others were last looked at */
+    uint64_t hooked_ticks;  /* when the hook was last left, or served others */
+    uint64_t polled_ticks;  /* when others were last looked at */
 } state;
 
 const char *const script_flag_names[] = {
@@ -282,33 +282,40 @@ bool run_stack_is_deep(void)
 #define HOOK_FEW_INSTRUCTIONS 4
 #define HOOK_LATE_NS 5000000
 
+/* run_poll, at a time that was read just now. */
+static void poll_at(lua_State *L, uint64_t now_ticks);
+
 static void on_count(lua_State *L, lua_Debug *where)
 {
-    uint64_t now_ns = clock_mono_ns();
-    bool late = now_ns - state.hooked_ns > HOOK_LATE_NS;
+    uint64_t now_ticks = clock_ticks();
+    bool late = clock_ticks_to_ns(now_ticks - state.hooked_ticks) > HOOK_LATE_NS;
     (void)where;
     if (late && lua_gethookcount(L) == HOOK_INSTRUCTIONS) {
         lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_FEW_INSTRUCTIONS);
     } else if (!late && lua_gethookcount(L) == HOOK_FEW_INSTRUCTIONS) {
         lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
     }
-    run_poll(L);
-    state.hooked_ns = clock_mono_ns();
+    state.hooked_ticks = now_ticks;
+    poll_at(L, now_ticks);
 }
 
 void run_poll(lua_State *L)
 {
-    uint64_t now_ns = clock_mono_ns();
+    poll_at(L, clock_ticks());
+}
+
+static void poll_at(lua_State *L, uint64_t now_ticks)
+{
     if (!state.current) {
-        if (state.load_until_ns && now_ns > state.load_until_ns) {
+        if (state.load_until_ns && clock_mono_ns() > state.load_until_ns) {
             run_push_error(L, "ERR FUNCTION LOAD timeout");
             lua_error(L);
         }
         return;
     }
-    if (now_ns - state.polled_ns >= POLL_NS && !busy_is_killed()) {
+    if (clock_ticks_to_ns(now_ticks - state.polled_ticks) >= POLL_NS && !busy_is_killed()) {
         busy_poll();
-        state.polled_ns = clock_mono_ns();
+        state.polled_ticks = state.hooked_ticks = clock_ticks();
     }
     if (busy_is_killed()) {
         /* At each instruction from now on: whatever catches it does not get far. */
@@ -341,10 +348,10 @@ static void push_arguments(lua_State *L, const struct call *c, int from, int to)
     }
 }
 
-static void set_global_from_top(lua_State *L, const char *name)
+static void set_global_from_top(lua_State *L, enum vm_slot name)
 {
     vm_push_globals(L);
-    lua_pushstring(L, name);
+    vm_push_slot(L, name);
     lua_pushvalue(L, -3);
     lua_rawset(L, -3);
     lua_pop(L, 2);
@@ -359,8 +366,9 @@ static int call_script(lua_State *L)
     push_arguments(L, c, 3, 3 + run->key_count);
     push_arguments(L, c, 3 + run->key_count, c->argc);
     if (!run->is_function) {
-        set_global_from_top(L, "ARGV");
-        set_global_from_top(L, "KEYS");
+        set_global_from_top(L, VM_NAME_ARGV);
+        set_global_from_top(L, VM_NAME_KEYS);
+        run->has_globals = true;
     }
     lua_call(L, run->is_function ? 2 : 0, 1);
     return 1;
@@ -381,11 +389,15 @@ static int write_reply(lua_State *L)
     return 0;
 }
 
-/* Replies the value on top, and pops it. */
+/* Replies the value on top, and pops it. Only a table may raise an error on the way. */
 static void reply_value(lua_State *L, struct script_run *run)
 {
+    if (!lua_istable(L, -1)) {
+        convert_reply(L, run->c->reply, run->resp == 3);
+        return;
+    }
     struct reply_mark before = reply_mark(run->c->reply);
-    lua_pushcfunction(L, write_reply);
+    vm_push_slot(L, VM_WRITE_REPLY);
     lua_insert(L, -2);
     lua_pushlightuserdata(L, run);
     if (lua_pcall(L, 2, 0, 0) != 0) {
@@ -413,8 +425,8 @@ static int run_protected(lua_State *L)
 {
     struct script_run *run = lua_touserdata(L, 1);
     int db_index = run->c->session->db_index;
-    lua_pushcfunction(L, run_on_error);
-    lua_pushcfunction(L, call_script);
+    vm_push_slot(L, VM_ON_ERROR);
+    vm_push_slot(L, VM_CALL_SCRIPT);
     if (!run->push_function(L, run)) {
         return 0;
     }
@@ -432,13 +444,34 @@ static int run_protected(lua_State *L)
     return 0;
 }
 
-static int forget_arguments(lua_State *L)
+/* Not protected: to set to nil what is there needs no memory. */
+static void forget_arguments(lua_State *L)
 {
     lua_pushnil(L);
-    set_global_from_top(L, "KEYS");
+    set_global_from_top(L, VM_NAME_KEYS);
     lua_pushnil(L);
-    set_global_from_top(L, "ARGV");
-    return 0;
+    set_global_from_top(L, VM_NAME_ARGV);
+}
+
+void run_install(lua_State *L)
+{
+    static const struct {
+        enum vm_slot slot;
+        lua_CFunction function;
+    } functions[] = {{VM_RUN, run_protected},
+                     {VM_CALL_SCRIPT, call_script},
+                     {VM_ON_ERROR, run_on_error},
+                     {VM_WRITE_REPLY, write_reply}};
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        lua_pushcfunction(L, functions[i].function);
+        vm_set_slot(L, functions[i].slot);
+    }
+    lua_pushliteral(L, "KEYS");
+    vm_set_slot(L, VM_NAME_KEYS);
+    lua_pushliteral(L, "ARGV");
+    vm_set_slot(L, VM_NAME_ARGV);
+    lua_newtable(L);
+    vm_set_slot(L, VM_RECENT);
 }
 
 static void begin(struct vm *vm, struct script_run *run)
@@ -457,7 +490,7 @@ static void begin(struct vm *vm, struct script_run *run)
     run->c->session->script = run;
     state.current = run;
     state.stack = stack_now();
-    state.polled_ns = state.hooked_ns = clock_mono_ns();
+    state.polled_ticks = state.hooked_ticks = clock_ticks();
     lua_sethook(vm->L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
     busy_begin(run->is_function ? BUSY_FUNCTION : BUSY_SCRIPT, run->name, run->c);
 }
@@ -481,7 +514,9 @@ void run_execute(struct vm *vm, struct script_run *run)
     begin(vm, run);
     script_reset_libraries(L);
     propagate_begin_unit();
-    if (lua_cpcall(L, run_protected, run) != 0) {
+    vm_push_slot(L, VM_RUN);
+    lua_pushlightuserdata(L, run);
+    if (lua_pcall(L, 1, 0, 0) != 0) {
         /* No memory, outside of what the script itself can catch. */
         run->c->session->db_index = db_index;
         reply_rewind(run->c->reply, before);
@@ -493,8 +528,8 @@ void run_execute(struct vm *vm, struct script_run *run)
         propagate_end_unit();
     }
     end(run);
-    if (!run->is_function && lua_cpcall(L, forget_arguments, NULL) != 0) {
-        lua_settop(L, 0); /* there is no memory even for that: the next run sets them */
+    if (run->has_globals) { /* else the next run sets those that there are */
+        forget_arguments(L);
     }
     vm_tidy(vm);
 }

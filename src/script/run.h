@@ -38,7 +38,8 @@ struct script_run {
     bool (*push_function)(lua_State *L, struct script_run *run);
     /* set while it runs */
     struct vm *vm;
-    bool read_only; /* writes are refused */
+    bool has_globals; /* KEYS and ARGV are set */
+    bool read_only;   /* writes are refused */
     bool has_written;
     bool stale;           /* as it began: a replica without its primary, told not to serve that */
     bool short_of_memory; /* as it began: nothing that needs memory before the first write */
@@ -55,6 +56,8 @@ uint32_t run_command_flags(uint32_t flags, unsigned script_flags);
 bool run_parse_keys(struct script_run *run) MUST_CHECK;
 /* Whether it may run at all; false with the error replied. */
 bool run_is_allowed(struct script_run *run) MUST_CHECK;
+/* Sets the slots of a new interpreter that runs take (vm.h). May raise. */
+void run_install(lua_State *L);
 /* Runs the script that run->push_function finds, and replies what it returns, or its error. */
 void run_execute(struct vm *vm, struct script_run *run) REQUIRES(keyspace_lock);
 /* The script that is running; NULL between scripts, and while a library is loaded. */

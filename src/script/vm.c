@@ -14,9 +14,6 @@
  */
 #define TIDY_FROM_BYTES ((size_t)16 << 20)
 
-/* Its address is the registry's key of the globals. */
-static const char globals_key;
-
 /* ---- memory ---- */
 
 static void *allocate(void *context, void *ptr, size_t old_size, size_t new_size)
@@ -151,21 +148,14 @@ static void freeze_environment(lua_State *L)
     lua_pushcfunction(L, vm_no_such_global);
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, globals);
-    lua_pushlightuserdata(L, (void *)&globals_key);
     lua_pushvalue(L, globals);
-    lua_rawset(L, LUA_REGISTRYINDEX);
+    vm_set_slot(L, VM_GLOBALS);
     freeze_table(L);
     vm_push_globals(L);
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "_G");
     lua_pop(L, 1);
     lua_replace(L, LUA_GLOBALSINDEX);
-}
-
-void vm_push_globals(lua_State *L)
-{
-    lua_pushlightuserdata(L, (void *)&globals_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
 void vm_set_globals(lua_State *L)

@@ -25,6 +25,21 @@
 /* Longest source: the parser keeps all that it makes until it is done. */
 #define VM_SOURCE_MAX_BYTES ((size_t)32 << 20)
 
+/* What each script needs stands in the registry under small integers, the fastest look-up that Lua
+ * has. All are set before the first script or luaL_ref, which takes numbers behind them. */
+enum vm_slot {
+    VM_GLOBALS = 1, /* the globals' own table */
+    /* functions of run.c, so that a run need not make closures of them */
+    VM_RUN,
+    VM_CALL_SCRIPT,
+    VM_ON_ERROR,
+    VM_WRITE_REPLY,
+    /* texts: pushed from here, they are neither hashed nor made anew */
+    VM_NAME_KEYS,
+    VM_NAME_ARGV,
+    VM_RECENT, /* a table: functions of the scripts that eval.c has found last */
+};
+
 struct vm {
     lua_State *L;
     _Atomic size_t bytes; /* held by the state; any thread may read */
@@ -47,8 +62,21 @@ void vm_tidy(struct vm *vm);
  * long bracket of absurd level, a bounded length; and nothing is collected while the parser runs
  * (it does not anchor all that it makes). */
 int vm_load(lua_State *L, struct slice source, const char *chunk_name) MUST_CHECK;
+/* Pushes what is in a slot; never raises. */
+static inline void vm_push_slot(lua_State *L, enum vm_slot slot)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, slot);
+}
+/* Pops a value into a slot. */
+static inline void vm_set_slot(lua_State *L, enum vm_slot slot)
+{
+    lua_rawseti(L, LUA_REGISTRYINDEX, slot);
+}
 /* Pushes the globals' own table, which only C may write. */
-void vm_push_globals(lua_State *L);
+static inline void vm_push_globals(lua_State *L)
+{
+    vm_push_slot(L, VM_GLOBALS);
+}
 /* Pops a table: the globals that scripts see from now on (their own table again, if it is that). */
 void vm_set_globals(lua_State *L);
 /* An __index that raises "nonexistent global variable". */

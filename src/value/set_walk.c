@@ -81,6 +81,12 @@ bool set_walk_next(struct set_walk *w, struct set_member *m)
         if (w->at == NULL) {
             return false;
         }
+        struct slice text;
+        if (likely(listpack_take_short(&w->at, &text))) {
+            set_member_init(m, text);
+            m->facts |= SET_MEMBER_TEXT;
+            return true;
+        }
         set_member_of_packed(m, w->at);
         w->at = listpack_next(entry_pointer(w->set), w->at);
         return true;

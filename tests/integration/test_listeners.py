@@ -214,21 +214,37 @@ def test_monitors_do_not_time_out(client, connect):
     client.ok("CONFIG", "SET", "timeout", "0")
 
 
-def test_tcp_keepalive_is_set_on_the_sockets(server, client):
-    path = "/proc/net/tcp"
-    if not os.path.exists(path):
-        pytest.skip("no /proc/net/tcp")
+def keepalive_timer(server, client):
+    """The kind of timer that runs at our end of a connection, and in how many seconds it ends."""
     port = client.sock.getsockname()[1]
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        rows = [line.split() for line in file][1:]
+    mine = [row for row in rows if row[2].endswith(":%04X" % port)
+            and row[1].endswith(":%04X" % server.port)]
+    if len(mine) != 1:
+        return None, 0
+    kind, ticks = mine[0][5].split(":")
+    return kind, int(ticks, 16) / os.sysconf("SC_CLK_TCK")
 
-    def timer():
-        with open(path, encoding="ascii") as file:
-            rows = [line.split() for line in file][1:]
-        mine = [row for row in rows if row[2].endswith(":%04X" % port)
-                and row[1].endswith(":%04X" % server.port)]
-        return mine[0][5][:2] if len(mine) == 1 else None
 
+@pytest.mark.skipif(not os.path.exists("/proc/net/tcp"), reason="no /proc/net/tcp")
+def test_tcp_keepalive_is_set_on_the_sockets(server, client, connect):
     # 02 is keepalive; 01 stands there while a reply is not acknowledged yet.
-    eventually(lambda: timer() == "02", "keepalive's timer runs")
+    eventually(lambda: keepalive_timer(server, client)[0] == "02", "keepalive's timer runs")
+    assert 100 < keepalive_timer(server, client)[1] <= 300
+    before = connect()
+    before.call("PING")
+    for seconds in (1000, 0, 0, 50):
+        client.ok("CONFIG", "SET", "tcp-keepalive", seconds)
+        for _ in range(2):
+            later = connect()
+            later.call("PING")
+            wanted = "02" if seconds else "00"
+            eventually(lambda c=later, w=wanted: keepalive_timer(server, c)[0] == w,
+                       "a new connection has it as it is set now")
+            assert seconds * 0.8 <= keepalive_timer(server, later)[1] <= seconds
+    assert keepalive_timer(server, before)[1] > 100, "and an old one has it as it was"
+    client.ok("CONFIG", "SET", "tcp-keepalive", "300")
 
 
 SO_MARK = 36

@@ -651,3 +651,24 @@ def test_there_is_no_debugger(client, ours_only):
     assert client.error("SCRIPT", "DEBUG", "YES") == b"ERR this server has no script debugger"
     assert client.error("SCRIPT", "DEBUG", "SYNC") == b"ERR this server has no script debugger"
     client.ok("SCRIPT", "DEBUG", "NO")
+
+
+@pytest.mark.any_threads
+def test_many_scripts_are_told_apart(client):
+    """More than are kept at hand, some of which say that they write nothing; flushed in between."""
+    scripts = ["%s return {%d, #KEYS, ARGV[1] and redis.call('SET', KEYS[1], ARGV[1]).ok}" %
+               ("#!lua flags=no-writes\n" if i % 3 == 0 else "", i) for i in range(400)]
+    shas = [hashlib.sha1(script.encode()).hexdigest() for script in scripts]
+    for _ in range(2):
+        for what, names in (("EVAL", scripts), ("EVALSHA", shas), ("EVAL", scripts)):
+            for i, name in enumerate(names):
+                assert client.call(what, name, 0) == [i, 0]
+                if i % 3 == 0:
+                    assert b"not allowed from read-only" in client.error(what, name, 1, "k", "v")
+                else:
+                    assert client.call(what, name, 1, "k", "v") == [i, 1, b"OK"]
+        client.ok("SCRIPT", "FLUSH")
+        assert all(client.error("EVALSHA", sha, 0).startswith(b"NOSCRIPT") for sha in shas)
+    assert client.error("EVAL", "return KEYS", "x")
+    assert client.error("EVAL", "nonsense(", 0)
+    assert client.call("EVAL", "return {KEYS[1] == nil, ARGV[1] == nil}", 0) == [1, 1]

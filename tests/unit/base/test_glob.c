@@ -158,9 +158,39 @@ static void test_agrees_with_a_simple_matcher(void **state)
         }
         bool expected = simple_match(pattern, plen, text, tlen);
         assert_true(glob_match(slice_of(pattern, plen), slice_of(text, tlen), i % 2) == expected);
+        assert_false(expected &&
+                     glob_begins_otherwise(slice_of(pattern, plen), slice_of(text, tlen)));
         found += expected;
     }
     assert_in_range(found, 1000, 199000);
+}
+
+/* What cannot match is told by its beginning: of names with another prefix, and of nothing else. */
+static void test_other_beginnings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *text;
+        bool other;
+    } rows[] = {{"user:*", "user:1", false},
+                {"user:*", "user:", false},
+                {"user:*", "user", true},
+                {"user:*", "used", true},
+                {"*", "anything", false},
+                {"?a", "ba", false},
+                {"[a]b", "xb", false},
+                {"\\*", "*", false},
+                {"abc", "abc", false},
+                {"abc", "abcd", true},
+                {"abc", "ab", true},
+                {"", "", false},
+                {"", "a", true},
+                {"a*", "", true},
+                {"A*", "a", true}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_true(glob_begins_otherwise(slice_cstr(rows[i].pattern), slice_cstr(rows[i].text)) ==
+                    rows[i].other);
+    }
 }
 
 /* Patterns that take exponential or quadratic time elsewhere; a hang is the failure. */
@@ -209,6 +239,7 @@ int main(void)
         cmocka_unit_test(test_ranges_are_signed),
         cmocka_unit_test(test_nocase),
         cmocka_unit_test(test_agrees_with_a_simple_matcher),
+        cmocka_unit_test(test_other_beginnings),
         cmocka_unit_test(test_hostile_patterns_end),
         cmocka_unit_test(test_literals),
     };

@@ -202,13 +202,14 @@ static uint8_t combined(enum bits_operation operation, uint8_t a, uint8_t b)
     return (uint8_t)(operation == BITS_AND ? a & b : operation == BITS_OR ? a | b : a ^ b);
 }
 
-static void check_combine(size_t max_len, int max_count)
+/* min_len: sources as long as that or longer. */
+static void check_combine(size_t min_len, size_t max_len, int max_count)
 {
     struct slice sources[8];
     int count = 1 + (int)below((uint64_t)max_count);
     size_t len = 0;
     for (int k = 0; k < count; k++) {
-        size_t one = below(max_len);
+        size_t one = min_len + below(max_len - min_len);
         sources[k] = slice_of((const char *)exact(one), one);
         len = one > len ? one : len;
     }
@@ -236,10 +237,15 @@ static void test_combine(void **state)
     (void)state;
     rng_state = 5;
     for (int round = 0; round < 3000; round++) {
-        check_combine(60, 8);
+        check_combine(0, 60, 8);
     }
     for (int round = 0; round < 20; round++) {
-        check_combine(40000, 4);
+        check_combine(0, 40000, 4);
+    }
+    for (size_t len = 1; len < 200; len++) {
+        for (int round = 0; round < 8; round++) {
+            check_combine(len, len + 1, 3);
+        }
     }
 }
 

@@ -500,6 +500,36 @@ static void test_integers_in_a_row(void **state)
     listpack_destroy(lp);
 }
 
+/* Strings of every length about where their form changes, each between two integers. */
+static void test_short_strings(void **state)
+{
+    char text[80];
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    for (size_t len = 1; len <= sizeof(text); len++) {
+        unsigned char *lp = listpack_create(0);
+        lp = listpack_append_integer(lp, 5);
+        lp = listpack_append(lp, slice_of(text, len));
+        lp = listpack_append_integer(lp, 70000);
+        lp = listpack_append(lp, slice_of(text, len));
+        const unsigned char *at = listpack_first(lp), *before = at;
+        for (int i = 0; i < 2; i++) {
+            struct slice taken;
+            assert_false(listpack_take_short(&at, &taken));
+            assert_ptr_equal(at, before); /* an integer stays where it is */
+            at = before = listpack_next(lp, at);
+            assert_int_equal(listpack_take_short(&at, &taken), len < 64);
+            if (len < 64) {
+                assert_true(slice_equal(taken, slice_of(text, len)));
+                assert_ptr_equal(at, listpack_next(lp, before));
+            }
+            at = before = listpack_next(lp, before);
+        }
+        assert_null(at);
+        listpack_destroy(lp);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_many_at_once),
         cmocka_unit_test(test_integers_in_a_row),
+        cmocka_unit_test(test_short_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
