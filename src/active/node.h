@@ -62,7 +62,8 @@ uint64_t node_states(const struct node *n); /* told so far */
 /* Hears of words of units about who waits (delivery.h). */
 void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv));
 /* A write of the node's own that no client asked for. Nobody is amid a command. */
-void node_run_own(struct node *n, int db, int argc, const struct slice *argv) REQUIRES(keyspace_lock);
+void node_run_own(struct node *n, int db, int argc, const struct slice *argv)
+    REQUIRES(keyspace_lock);
 
 /* What our clients have written in this hold is the node's now. Nobody is amid a command. */
 void node_settle(struct node *n) REQUIRES(keyspace_lock);
