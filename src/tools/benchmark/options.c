@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/version.h"
+#include "base/program.h"
 #include "tools/benchmark/catalogue.h"
 #include "tools/benchmark/request.h"
 #include "tools/benchmark/usage.h"
@@ -309,7 +309,7 @@ static const char *answer_help(struct parse_state *state, const char *value)
 static const char *answer_version(struct parse_state *state, const char *value)
 {
     (void)value;
-    puts("keydb-benchmark " KEYDB_VERSION);
+    printf("%s %s\n", program_name(), program_version());
     state->verdict = BENCH_PARSE_EXIT_OK;
     return NULL;
 }
@@ -372,7 +372,7 @@ static const struct option_row *row_find(const char *name)
 
 static enum bench_parse complain(const char *option, const char *wrong)
 {
-    fprintf(stderr, "%s: %s\nkeydb-benchmark --help lists the options.\n", option, wrong);
+    fprintf(stderr, "%s: %s\n%s --help lists the options.\n", option, wrong, program_name());
     return BENCH_PARSE_EXIT_ERROR;
 }
 
