@@ -232,6 +232,11 @@ def test_alternatives_of_the_package(tmp_path, package, names):
     assert place.shown() == wanted
     place.call(package + ".prerm", "remove")
     assert place.shown() == {}
+    # A removal that is called off.
+    place.call(package + ".postinst", "abort-remove")
+    assert place.shown() == wanted
+    place.call(package + ".prerm", "remove")
+    assert place.shown() == {}
     # Redis's own package has its programs there: they stay.
     for name in names:
         (place.root / ("usr/bin/redis-" + name)).write_text("theirs")
