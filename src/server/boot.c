@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/program.h"
 #include "base/thread.h"
 #include "base/thread_cpus.h"
 #include "base/version.h"
@@ -346,7 +347,7 @@ static void greet(void)
 
 static void setup(void)
 {
-    thread_enter("keydb-server"); /* by which pgrep and killall find the process */
+    thread_enter(program_name()); /* by which pgrep and killall find the process */
     setup_process();
     if (server_settings.disable_thp) {
         system_check_disable_thp();

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "tools/cli/editor.h"
 #include "tools/cli/help.h"
 #include "tools/cli/modes.h"
@@ -156,6 +157,7 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct session s;
+    program_setup("keydb-cli", argv[0]);
     set_locale();
     signal(SIGPIPE, SIG_IGN);
     cli_options_parse(&o, argc, argv);

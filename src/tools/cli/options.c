@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "tools/cli/number.h"
 #include "tools/cli/usage.h"
-#include "tools/cli/version.h"
 #include "tools/common/text.h"
 
 /* A cursor is an unsigned number of 64 bits. */
@@ -389,6 +389,12 @@ static void apply_verbose(struct options *o, const char *value)
     o->verbose = true;
 }
 
+static void apply_mono(struct options *o, const char *value)
+{
+    (void)value;
+    o->mono = true;
+}
+
 static void apply_help(struct options *o, const char *value)
 {
     (void)o;
@@ -401,7 +407,7 @@ static void apply_version(struct options *o, const char *value)
 {
     (void)o;
     (void)value;
-    printf("%s %s\n", CLI_NAME, CLI_VERSION);
+    printf("%s %s\n", program_name(), program_version());
     exit(0);
 }
 
@@ -454,6 +460,7 @@ static const struct option_row option_rows[] = {
     {"--cluster", OPTION_REFUSED, NULL},
     {"--force", OPTION_REFUSED, NULL},
     {"--no-motd", OPTION_FLAG, apply_no_motd},
+    {"--mono", OPTION_FLAG, apply_mono},
     {"--rdb", OPTION_VALUE, apply_rdb},
     {"--functions-rdb", OPTION_VALUE, apply_functions_rdb},
     {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
@@ -561,7 +568,7 @@ void cli_options_parse(struct options *o, int argc, char **argv)
         const struct option_row *row = find_row(argv[i]);
         bool last = i == argc - 1;
         if (row != NULL && row->kind == OPTION_REFUSED) {
-            die("%s: %s does not exist yet", CLI_NAME, argv[i]);
+            die("%s: %s does not exist yet", program_name(), argv[i]);
         }
         if (strcmp(argv[i], "-h") == 0 && last) {
             apply_help(o, NULL);

@@ -83,6 +83,7 @@ struct options {
     const char *rdb_path;     /* "-": standard output */
     long long lru_keys;
     long long intrinsic_s;
+    bool mono; /* --latency-dist in grey */
 
     /* how to print */
     enum output_style output;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "tools/cli/docs.h"
 #include "tools/cli/editor.h"
 #include "tools/cli/help.h"
@@ -17,7 +18,6 @@
 #include "tools/cli/history.h"
 #include "tools/cli/number.h"
 #include "tools/cli/run.h"
-#include "tools/cli/version.h"
 
 /* Commands that take longer show how long. */
 #define REPL_SLOW_MS 500
@@ -124,7 +124,7 @@ static void set_preference(struct repl *r, const struct words *line, const char 
     } else if (from_file != NULL) {
         fprintf(stderr, "%s: unknown preference '%s'\n", from_file, line->list[0].data);
     } else {
-        printf("unknown %s internal command '%s'\n", CLI_NAME, line->list[0].data);
+        printf("unknown %s internal command '%s'\n", program_name(), line->list[0].data);
     }
 }
 
@@ -240,7 +240,7 @@ static void run_line(struct repl *r, struct words *line)
 {
     long long times;
     if (!take_repeat(line, &times)) {
-        printf("Invalid %s repeat command option value.\n", CLI_NAME);
+        printf("Invalid %s repeat command option value.\n", program_name());
         return;
     }
     long long start_ms = now_ms();

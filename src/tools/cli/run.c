@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "tools/cli/format.h"
 #include "tools/cli/number.h"
 
@@ -339,7 +340,7 @@ enum run_result run_command(struct session *s, const struct words *command, bool
     session_interrupted = 0;
     if (kind == KIND_REFUSED) {
         fflush(stdout);
-        fprintf(stderr, "keydb-cli: %s does not exist yet\n", command->list[0].data);
+        fprintf(stderr, "%s: %s does not exist yet\n", program_name(), command->list[0].data);
         return RUN_FAILED;
     }
     if (s->link == NULL && !session_connect(s)) {
