@@ -8,6 +8,7 @@
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
 #include "script/convert.h"
+#include "script/debugger.h"
 #include "script/libraries.h"
 
 #include <assert.h>
@@ -491,7 +492,11 @@ static void begin(struct vm *vm, struct script_run *run)
     state.current = run;
     state.stack = stack_now();
     state.polled_ticks = state.hooked_ticks = clock_ticks();
-    lua_sethook(vm->L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    if (unlikely(run->debugger)) {
+        debugger_attach(run->debugger, vm->L);
+    } else {
+        lua_sethook(vm->L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    }
     busy_begin(run->is_function ? BUSY_FUNCTION : BUSY_SCRIPT, run->name, run->c);
 }
 
