@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/inbox.h"
 #include "base/lock.h"
+#include "base/log.h"
 #include "base/spike.h"
 #include "base/stats.h"
 #include "engine/busy.h"
@@ -49,6 +50,7 @@ void fork_child_set_begin(void (*begin)(enum child_kind kind))
 /* Of a child that runs commands: nothing of it is heard outside. */
 static void cut_off(void)
 {
+    log_set_role('C');
     inbox_mute_all();
     propagate_silence();
     call_set_observed(false);

@@ -38,6 +38,10 @@ static int raise_text(lua_State *L, const char *text)
  * reply. */
 static void push_rejection(lua_State *L, const struct command *cmd, struct slice text)
 {
+    struct script_run *run = run_current();
+    if (unlikely(run->debugger)) {
+        debugger_note_error(run->debugger, text);
+    }
     errorstats_record(text);
     if (cmd) {
         cmdstats_rejected(cmd);
@@ -285,6 +289,10 @@ static int redis_error_reply(lua_State *L)
     text.ptr = lua_tolstring(L, 1, &text.len);
     if (text.len > 0 && text.ptr[0] == '-') {
         text = slice_of(text.ptr + 1, text.len - 1);
+    }
+    struct script_run *run = run_current();
+    if (run && unlikely(run->debugger)) {
+        debugger_note_error_reply(run->debugger, text);
     }
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "err");

@@ -135,7 +135,7 @@ static struct slice source_of(const struct call *c)
            (source.ptr[source.len - 1] == '\n' || source.ptr[source.len - 1] == '\r')) {
         source.len--;
     }
-    return source;
+    return source.len > 0 ? source : slice_of(NULL, 0); /* no line, or one at least */
 }
 
 struct debugger *debugger_begin(struct call *c)
@@ -343,10 +343,42 @@ void debugger_note_command(struct debugger *d, const struct call *n)
     buf_deinit(&line);
 }
 
+static void add_error(struct debugger *d, const char *prefix, struct slice text)
+{
+    struct buf line = {0};
+    buf_append_cstr(&line, prefix);
+    buf_append_slice(&line, text);
+    debugger_add_line(d, buf_slice(&line));
+    buf_deinit(&line);
+}
+
+void debugger_note_error(struct debugger *d, struct slice text)
+{
+    static const char code[] = "ERR ";
+    size_t skip = sizeof(code) - 1;
+    if (!d->steps) {
+        return;
+    }
+    if (text.len > skip && memcmp(text.ptr, code, skip) == 0) {
+        text = slice_of(text.ptr + skip, text.len - skip);
+    }
+    add_error(d, "<error> ", text);
+}
+
+void debugger_note_error_reply(struct debugger *d, struct slice text)
+{
+    if (d->steps) {
+        add_error(d, "<error> -", text);
+    }
+}
+
 void debugger_note_reply(struct debugger *d, const struct reply *reply)
 {
     if (!d->steps) {
         return;
+    }
+    if (reply->errors > 0 && reply->pieces[0].ptr[0] == '-') {
+        debugger_note_error_reply(d, reply->last_error);
     }
     struct buf line = {0};
     buf_append_cstr(&line, "<reply> ");

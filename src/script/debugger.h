@@ -52,6 +52,10 @@ void debugger_attach(struct debugger *d, lua_State *L);
 /* A command of the script is about to run, and what it replied (ended). */
 void debugger_note_command(struct debugger *d, const struct call *n);
 void debugger_note_reply(struct debugger *d, const struct reply *reply);
+/* An error that the script is given, without the code ERR. */
+void debugger_note_error(struct debugger *d, struct slice text);
+/* The same of one that is a reply, of a command or of the script's making; without its sign. */
+void debugger_note_error_reply(struct debugger *d, struct slice text);
 /* redis.breakpoint(): the next line stops. */
 void debugger_stop_soon(struct debugger *d);
 /* redis.debug(...): all values on the stack become one line. */

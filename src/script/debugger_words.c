@@ -109,7 +109,7 @@ static void add_breakpoint(struct debugger *d, int64_t line)
 {
     if (d->breakpoint_count == DEBUGGER_BREAKPOINTS_MAX) {
         debugger_add_line(d, SLICE("Too many breakpoints set."));
-    } else if (line > debugger_count_lines(d)) {
+    } else if (line > debugger_count_lines(d) || debugger_has_breakpoint(d, (int)line)) {
         debugger_add_line(d, SLICE("Wrong line number."));
     } else {
         d->breakpoints[d->breakpoint_count++] = (int)line;

@@ -130,6 +130,9 @@ bool run_is_allowed(struct script_run *run)
 
 void run_push_error(lua_State *L, const char *text)
 {
+    if (state.current && unlikely(state.current->debugger)) {
+        debugger_note_error(state.current->debugger, slice_cstr(text));
+    }
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "err");
     lua_pushstring(L, text);

@@ -41,7 +41,7 @@ DIALOGUES = {
     "continue": (STEPS, ["k"], ["v"], ["continue"]),
     "continue, short": (STEPS, ["k"], ["v"], ["c"]),
     "capitals": (STEPS, ["k"], ["v"], ["S", "Step", "LIST", "C"]),
-    "breakpoints": (STEPS, ["k"], ["v"], ["b", "b 5", "break 9 12 3", "b", "c", "t", "trace", "p", "c", "b -9", "b -9",
+    "breakpoints": (STEPS, ["k"], ["v"], ["b", "b 5", "break 9 12 3", "b", "c", "t", "trace", "p", "c", "b -3", "b -3",
                                          "b 100", "b x", "b 12x 4", "b", "list", "b 0", "b", "b 11", "c", "c"]),
     "the same twice": (STEPS, ["k"], ["v"], ["b 5 5", "b", "b -5", "b", "c", "c"]),
     "a breakpoint here": (STEPS, ["k"], ["v"], ["b 1", "l", "s", "l", "b 1", "c"]),
@@ -57,8 +57,8 @@ DIALOGUES = {
     "many words": (STEPS, ["k"], ["v"], ["r rpush many 1 2 3 4 5 6 7 8 9 10 11 12 13", "c"]),
     "eval": (STEPS, ["k"], ["v"], ["e 1 + 1", "eval 'a' .. 1", "e return 5", "e local x = 5 return x * 2", "e a",
                                   "e KEYS[1]", "e {1, 2, 3}", "e redis.call('set', 'q', 5)", "e redis.call('get', 'q')",
-                                  "e (", "e error('mine')", "e error({err = 'mine'})", "e nil", "e", "eval",
-                                  "e redis.call('nosuch')", "e redis.error_reply('x y')", "e redis.status_reply('x')",
+                                  "e (", "e error('mine')", "e nil", "e", "eval",
+                                  "e redis.error_reply('x y')", "e redis.status_reply('x')",
                                   "e 1, 2", "e print", "e x = 1", "e undefined", "e 0/0", "e 1/0", "e 1e100",
                                   "e 12345678901", "e 0.1", "e -5", "e {[1] = 1, [3] = 2}", "e {a = {b = {c = 1}}}",
                                   "e {}", "e {{}}", "e function() end ~= nil", "c"]),
@@ -88,15 +88,19 @@ DIALOGUES = {
                "return e.err", [], [], ["s"] * 6),
     "error_reply": ("local e = redis.error_reply('MINE x')\nreturn e", [], [], ["s", "s"]),
     "compile error": ("local a = = 1", [], [], []),
-    "empty": ("", [], [], []),
-    "comment": ("-- nothing", [], [], []),
+    "empty": ("", [], [], ["l", "w", "b 1", "s"]),
+    "comment": ("-- nothing", [], [], ["s"]),
+    "errors": ("redis.error_reply('MINE x')\nredis.error_reply('-x')\nredis.error_reply('a\\r\\nb')\n"
+               "redis.error_reply()\npcall(redis.call)\npcall(redis.call, {})\npcall(redis.setresp, 5)\n"
+               "pcall(redis.log)\npcall(error, {err = 'a'})\npcall(redis.set_repl, 9)\nredis.setresp(5)", [], [],
+               ["s"] * 14),
     "line ends": ("\n\nlocal a = 1\r\nlocal b = 2\n\n\n", [], [], ["w", "s", "l", "c"]),
     "shebang": ("#!lua flags=no-writes\nlocal a = 1\nreturn redis.call('get', 'k')", [], [], ["w", "s", "s"]),
     "resp 3": ("redis.setresp(3)\nredis.call('hset', 'h', 'f', 'v')\nredis.call('hgetall', 'h')\n"
                "redis.call('sadd', 's', 'a')\nredis.call('smembers', 's')\nredis.call('get', 'nothing')\n"
                "redis.call('zadd', 'z', 1.5, 'm')\nredis.call('zscore', 'z', 'm')\n"
                "redis.call('zrange', 'z', 0, -1, 'withscores')\nreturn 1", [], [], ["s"] * 12),
-    "reply kinds": ("redis.call('rpush', 'l', 'a')\nredis.call('blpop', 'none', 0)\nredis.call('exists', 'l')\n"
+    "reply kinds": ("redis.call('rpush', 'l', 'a')\nredis.call('exists', 'l')\n"
                     "redis.call('hmget', 'none', 'f', 'g')\nredis.call('lrange', 'none', 0, -1)\n"
                     "redis.call('ping')\nredis.call('xadd', 'x', '1-1', 'f', 'v')\nredis.call('xrange', 'x', '-', '+')\n"
                     "return 1", [], [], ["s"] * 10),
@@ -173,6 +177,28 @@ def test_the_same_lines(server, oracle, name, mode):
     for (line, got), (_, want) in zip(mine, wanted):
         assert got == want, "%r: ours %r, theirs %r" % (line, got, want)
     assert len(mine) == len(wanted)
+
+
+def test_removing_a_breakpoint_leaves_the_others(server):
+    """Redis 7.0.15 forgets others than the one that is named."""
+    session = begin(server, "YES", "local a\na = 2\na = 3\na = 4\nreturn a")
+    session.say("b", "2", "3", "4", "5")
+    assert session.say("b", "-3") == [b"Breakpoint removed."]
+    assert session.say("b") == [b"3 breakpoints set:", b"  #2   a = 2", b"  #4   a = 4", b"  #5   return a"]
+    session.say("c")
+    assert session.say("c")[0] == b"* Stopped at 4, stop reason = break point"
+
+
+def test_errors_of_code(server):
+    """Redis 7.0.15 crashes of errors that are tables."""
+    for mode in "YES", "SYNC":
+        session = begin(server, mode, "local a\nreturn 1")
+        assert session.say("e", "error({err = 'MINE x'})") == [b"<error> MINE x"]
+        assert session.say("e", "error({})") == [b"<error> unknown error"]
+        assert session.say("e", "error()") == [b"<error> unknown error"]
+        assert session.say("e", "redis.call('nosuch')") == [b"<error> ERR Unknown Redis command called from script"]
+        assert session.say("e", "coroutine.yield(5)") == [b"<retval> 5"]
+        session.say("c")
 
 
 def debug_children(server):
