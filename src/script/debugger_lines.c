@@ -146,7 +146,7 @@ void debugger_send_bytes(struct debugger *d, struct slice bytes)
             taken_ns = now_ns;
         }
         d->left = sent < 0 || (now_ns - taken_ns) / 1000000 > DEBUGGER_SEND_MS;
-        if (!d->forked && !busy_is_killed()) {
+        if (!d->forked && run_current() && !busy_is_killed()) {
             busy_poll();
         }
     }
