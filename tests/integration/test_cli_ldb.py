@@ -16,7 +16,7 @@ return {a, redis.call('get', KEYS[1])}
 """
 
 TYPED = ["s", "s", "p", "p KEYS", "list", "b 6", "b", "l 2 1", "c", "e 1 + 1", "eval 'a  b' .. \"c\"", "e 'x",
-         "p s", "r get k", "redis lpush k x", "nonsense", "t", "maxlen", "m 0", "s"]
+         "p s", "r get k", "redis lpush k x", "nonsense", "t", "maxlen", "m 0", "s", "b 0"]
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ DEBUGGER = rb"lua debugger> (?:\x1b\[0K)?"
 
 def clean(text):
     """What is left of what was drawn: neither the line as it was typed nor the cursor's moves."""
-    text = text.rpartition(b"lua debugger> ")[0] if b"lua debugger> " in text else text
+    text = re.sub(DEBUGGER + rb"$", b"", text)
     lines = text.split(b"\r\n")
     return [re.sub(rb"\x1b\[[0-9;]*[A-LN-Za-ln-z]", b"", line).rpartition(b"\r")[2] for line in lines[1:]]
 
@@ -121,7 +121,7 @@ def play(program, port, mode, script, home):
     try:
         seen = [clean(b"\r\n" + prompt.expect(DEBUGGER))]
         usual = rb"127\.0\.0\.1:%d> (?:\x1b\[0K)?" % port
-        for line in TYPED[:-1]:
+        for line in TYPED:
             seen.append(clean(prompt.say(line.encode(), rb"\n[^\n]*" + DEBUGGER)))
         ended = prompt.say(b"c", rb"\n[^\n]*" + usual)
         seen.append(clean(ended.rpartition(b"127.0.0.1")[0]))
@@ -142,8 +142,10 @@ def test_on_a_terminal(server, oracle, script, tmp_path, mode):
     for name, program, port in pairs(server, oracle):
         got = play(program, port, mode, script, tmp_path)
         wanted = wanted or got
-        for line, mine, theirs in zip(["begin"] + TYPED[:-1] + ["c", "ping", "restart"], got, wanted):
+        assert len(got) == len(TYPED) + 4
+        for line, mine, theirs in zip(["begin"] + TYPED + ["c", "ping", "restart"], got, wanted):
             assert mine == theirs, "%s, %r: %r, wanted %r" % (name, line, mine, theirs)
+    assert any(line.startswith(b"(Lua debugging session ended") for line in wanted[-3])
     assert b"\x1b[0;33;49m-> 1   local a = 1\x1b[0m" in wanted[0]
 
 
