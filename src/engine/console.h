@@ -1,6 +1,6 @@
 /* The connection of a call's client, lent to the call for a conversation that goes on before it
- * replies: that of the script debugger. Bytes pass between the call and the socket, and nothing else
- * reads or writes there meanwhile.
+ * replies: that of the script debugger. Bytes pass between the call and the socket, and nothing
+ * else reads or writes there meanwhile.
  *
  * The call runs on the client's own server thread; in a forked child on the one thread that there
  * is, with a copy of the client and the socket shared with the parent, who has let go of it
@@ -29,8 +29,8 @@ ssize_t console_read(const struct call *c, char *bytes, size_t room, int wait_ms
 ssize_t console_write(const struct call *c, struct slice bytes, int wait_ms) MUST_CHECK;
 /* Whether all that was taken is with the socket, as far as TLS can tell. Tries to have it so. */
 bool console_is_flushed(const struct call *c);
-/* The connection is a child's from now on: it is closed here, and its peer does not notice. The call
- * replies nothing. */
+/* The connection is a child's from now on: it is closed here, and its peer does not notice. The
+ * call replies nothing. */
 void console_leave(const struct call *c);
 /* The conversation is over: nothing more is read, and the connection is closed behind the call's
  * reply. */

@@ -1,6 +1,6 @@
 /* THE place where the server forks while it has threads: a child that writes out the data set as it
- * is now (RDB, AOF rewrite, what replicas and peers are sent), from its fork to its end; or one that
- * goes on with a script that is debugged.
+ * is now (RDB, AOF rewrite, what replicas and peers are sent), from its fork to its end; or one
+ * that goes on with a script that is debugged.
  *
  * The caller holds the keyspace lock, so what the child sees is one state of the data. Of all
  * threads the child has only the one that forked, so a leaf lock that another thread held at the
@@ -16,10 +16,10 @@
  * started with SIGCHLD ignored) has ended too, and not well.
  *
  * CHILD_DEBUGGER differs: it runs commands. All leaf locks are taken over its fork, in the order of
- * ranks (base/lock.h), so it finds none held and nothing behind them half changed; it holds what its
- * thread held, the keyspace lock in exclusive mode. What leads out of it is cut: logs, messages to
- * other threads, monitors, the clients that a long script serves. Of OpenSSL it may use what takes no
- * lock that is shared by connections: records of one that is established.
+ * ranks (base/lock.h), so it finds none held and nothing behind them half changed; it holds what
+ * its thread held, the keyspace lock in exclusive mode. What leads out of it is cut: logs, messages
+ * to other threads, monitors, the clients that a long script serves. Of OpenSSL it may use what
+ * takes no lock that is shared by connections: records of one that is established.
  *
  * State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H

@@ -32,7 +32,8 @@ static bool is_caught_up(const struct call *c)
 
 static bool is_free(const struct call *c)
 {
-    return is_caught_up(c) && share_of(c)->count == 1 && input_bytes(client_of(c->session)).len == 0;
+    return is_caught_up(c) && share_of(c)->count == 1 &&
+           input_bytes(client_of(c->session)).len == 0;
 }
 
 static int socket_of(const struct session *s)

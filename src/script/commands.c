@@ -77,7 +77,8 @@ PLAIN_COMMAND(script_help)
 {
     static const char *const lines[] = {
         "DEBUG (YES|SYNC|NO)",
-        "    Runs the next scripts of EVAL under the debugger: in a forked process, which keeps what",
+        "    Runs the next scripts of EVAL under the debugger: in a forked process, which keeps "
+        "what",
         "    they change to itself (YES), or here, where all others wait (SYNC).",
         "EXISTS <sha1> [<sha1> ...]",
         "    Tells for each SHA1 whether the cache has its script.",

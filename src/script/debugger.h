@@ -11,18 +11,19 @@
  * (debugger_words.c).
  *
  * YES: the session is that of a forked child (engine/fork_child.h, CHILD_DEBUGGER), which holds the
- * keyspace lock of its own copy of the data set for good, so that nothing that the script does stays.
- * The parent lets go of the connection and serves on; it only knows the children's pids, ends them
- * when it ends, and has DEBUGGER_SESSIONS_MAX at most. SYNC: the client's server thread itself waits
- * for the words, holding the keyspace lock in exclusive mode as every script does; to the others it
- * is a script that takes long (engine/busy.h): they get BUSY after busy-reply-threshold, and SCRIPT
- * KILL ends it. What it has changed stays.
+ * keyspace lock of its own copy of the data set for good, so that nothing that the script does
+ * stays. The parent lets go of the connection and serves on; it only knows the children's pids,
+ * ends them when it ends, and has DEBUGGER_SESSIONS_MAX at most. SYNC: the client's server thread
+ * itself waits for the words, holding the keyspace lock in exclusive mode as every script does; to
+ * the others it is a script that takes long (engine/busy.h): they get BUSY after
+ * busy-reply-threshold, and SCRIPT KILL ends it. What it has changed stays.
  *
  * A client that leaves: the child ends; in SYNC the script goes on to its end without stops, as in
  * Redis, since half of what it writes would be worse.
  *
- * What a session holds is bounded: a request (debugger_input.h), lines that wait to be sent and each
- * of them (debugger_priv.h), breakpoints. A peer that takes no bytes for DEBUGGER_SEND_MS has left.
+ * What a session holds is bounded: a request (debugger_input.h), lines that wait to be sent and
+ * each of them (debugger_priv.h), breakpoints. A peer that takes no bytes for DEBUGGER_SEND_MS has
+ * left.
  *
  * State: a session is of the thread that runs its script, under the keyspace lock; pids are atomic.
  */

@@ -63,8 +63,7 @@ enum debugger_input_result debugger_input_next(struct debugger_input *in)
         return DEBUGGER_INPUT_MORE;
     }
     size_t at = 0;
-    enum debugger_input_result result =
-        take_count(in, &at, '*', DEBUGGER_WORDS_MAX, &in->count);
+    enum debugger_input_result result = take_count(in, &at, '*', DEBUGGER_WORDS_MAX, &in->count);
     for (int i = 0; result == DEBUGGER_INPUT_DONE && i < in->count; i++) {
         result = take_word(in, &at, &in->words[i]);
     }

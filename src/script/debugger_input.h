@@ -1,5 +1,5 @@
-/* Requests of a debugger's client: "*2\r\n$5\r\nbreak\r\n$1\r\n3\r\n", out of bytes that come in any
- * portions. A parser of its own: what it takes is far less than a request to the server may be.
+/* Requests of a debugger's client: "*2\r\n$5\r\nbreak\r\n$1\r\n3\r\n", out of bytes that come in
+ * any portions. A parser of its own: what it takes is far less than a request to the server may be.
  *
  *   words     1 to DEBUGGER_WORDS_MAX
  *   a word    1 to DEBUGGER_WORD_BYTES

@@ -57,7 +57,8 @@ void debugger_send_bytes(struct debugger *d, struct slice bytes);
 
 /* ---- values (debugger_show.c) ---- */
 
-/* Appends the value at `index` as text, no more than about `limit` bytes in all; leaves the stack. */
+/* Appends the value at `index` as text, no more than about `limit` bytes in all; leaves the stack.
+ */
 void debugger_show_value(lua_State *L, int index, struct buf *out, size_t limit);
 /* The same of a command's reply. */
 void debugger_show_reply(const struct reply *reply, struct buf *out, size_t limit);

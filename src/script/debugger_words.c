@@ -1,5 +1,5 @@
-/* The words of the debugger's client: see debugger_priv.h. Their answers are Redis's, word for word,
- * but for `help`, which is our own. */
+/* The words of the debugger's client: see debugger_priv.h. Their answers are Redis's, word for
+ * word, but for `help`, which is our own. */
 #include "script/debugger_priv.h"
 
 #include "base/clock.h"
@@ -273,8 +273,7 @@ static void watch_code(lua_State *L, lua_Debug *where)
  * error is. Raises when the script has to end. */
 static bool run_aside(struct debugger *d, lua_State *L, lua_State *co, int arguments)
 {
-    code_until_ns =
-        d->limit_ms ? clock_mono_ns() + (uint64_t)d->limit_ms * 1000000 : 0;
+    code_until_ns = d->limit_ms ? clock_mono_ns() + (uint64_t)d->limit_ms * 1000000 : 0;
     lua_sethook(co, watch_code, LUA_MASKCOUNT, EVAL_INSTRUCTIONS);
     int status = lua_resume(co, arguments);
     if (run_is_killed()) {
@@ -393,8 +392,7 @@ static const struct {
      1,
      do_break,
      {"[b]reak              Shows the breakpoints.",
-      "[b]reak <line>       Sets one; -<line> removes it.",
-      "[b]reak 0            Removes all."}},
+      "[b]reak <line>       Sets one; -<line> removes it.", "[b]reak 0            Removes all."}},
     {"t", "trace", 1, do_trace, {"[t]race              Shows who has called this function."}},
     {"e", "eval", 1, do_eval, {"[e]val <code>        Runs Lua code, in a frame of its own."}},
     {"r", "redis", 2, do_redis, {"[r]edis <cmd>        Runs a command of the server."}},

@@ -54,8 +54,8 @@ static struct colour colour_of(const char *line, size_t len)
         const char *mark;
         struct colour colour;
     } rows[] = {
-        {"<debug>", {37, true}},   {"<redis>", {32, false}},   {"<reply>", {36, false}},
-        {"<error>", {31, false}},  {"<hint>", {37, true}},     {"<value>", {35, false}},
+        {"<debug>", {37, true}},   {"<redis>", {32, false}}, {"<reply>", {36, false}},
+        {"<error>", {31, false}},  {"<hint>", {37, true}},   {"<value>", {35, false}},
         {"<retval>", {35, false}},
     };
     struct colour found = {37, false};

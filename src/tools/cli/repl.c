@@ -60,8 +60,8 @@ static bool is_passing(const struct reply *reply)
 static void load_docs(struct repl *r)
 {
     struct session *s = r->s;
-    if (r->docs_loaded || s->link == NULL || s->debugging || s->in_multi || s->silent || s->skip_next ||
-        session_is_subscribed(s)) {
+    if (r->docs_loaded || s->link == NULL || s->debugging || s->in_multi || s->silent ||
+        s->skip_next || session_is_subscribed(s)) {
         return;
     }
     struct reply *reply = ask(s, "COMMAND", "DOCS");

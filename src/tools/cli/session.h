@@ -42,8 +42,8 @@ struct session {
 
     enum output_style output; /* of replies: as o->output, but see debug.h */
     bool debugs_file;         /* by --ldb: `restart` works, and the prompt tells of it */
-    bool tells_redirections; /* commands come line by line: say where they were sent on to */
-    bool interactive;        /* a person at a prompt: Ctrl-C ends waits, not the program */
+    bool tells_redirections;  /* commands come line by line: say where they were sent on to */
+    bool interactive;         /* a person at a prompt: Ctrl-C ends waits, not the program */
 };
 
 /* Prepares a session that is not connected. `o` must outlive it. */

@@ -65,9 +65,21 @@ static void test_byte_by_byte(void **state)
 static void test_what_is_none(void **state)
 {
     static const char *const broken[] = {
-        "x",           "s\r\n",         "*0\r\n",           "*-1\r\n",         "*1025\r\n",
-        "*1x\r\n",     "* 1\r\n",       "*\r\n",            "*1\rx",           "*99999999999999",
-        "*1\r\n*1\r\n", "*1\r\n$0\r\n", "*1\r\n$1025\r\n", "*1\r\n$1\r\ncXY", "*1\r\n$-1\r\n",
+        "x",
+        "s\r\n",
+        "*0\r\n",
+        "*-1\r\n",
+        "*1025\r\n",
+        "*1x\r\n",
+        "* 1\r\n",
+        "*\r\n",
+        "*1\rx",
+        "*99999999999999",
+        "*1\r\n*1\r\n",
+        "*1\r\n$0\r\n",
+        "*1\r\n$1025\r\n",
+        "*1\r\n$1\r\ncXY",
+        "*1\r\n$-1\r\n",
     };
     (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
@@ -113,9 +125,9 @@ static void test_more_than_may_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_request),    cmocka_unit_test(test_several_in_one_portion),
-        cmocka_unit_test(test_byte_by_byte),   cmocka_unit_test(test_what_is_none),
-        cmocka_unit_test(test_the_largest),    cmocka_unit_test(test_more_than_may_wait),
+        cmocka_unit_test(test_one_request),  cmocka_unit_test(test_several_in_one_portion),
+        cmocka_unit_test(test_byte_by_byte), cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_the_largest),  cmocka_unit_test(test_more_than_may_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
