@@ -18,7 +18,6 @@ static void session_start(struct session *s)
     s->proto = 2;
     acl_start_session(s);
     s->no_touch = s->muted = false;
-    s->script_debug = DEBUG_NOT;
 }
 
 void session_init(struct session *s, uint64_t id)

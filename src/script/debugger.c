@@ -142,7 +142,7 @@ struct debugger *debugger_begin(struct call *c)
 {
     bool forked = c->session->script_debug == DEBUG_FORKED;
     if (!console_is_free(c)) {
-        reply_error(c->reply, "ERR EVAL under the debugger must be called outside a pipeline");
+        reply_error(c->reply, "ERR EVAL under the debugger must be called outside a pipeline or transaction");
         return NULL;
     }
     int64_t limit_ms = busy_threshold_ms();

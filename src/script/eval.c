@@ -270,7 +270,7 @@ static void run_script(struct call *c, bool by_sha, bool read_only, struct debug
 
 void eval_run(struct call *c, bool by_sha, bool read_only)
 {
-    if (likely(!c->session->script_debug || c->nested)) {
+    if (likely(!c->session->script_debug)) {
         run_script(c, by_sha, read_only, NULL);
         return;
     }

@@ -3,12 +3,14 @@ same lines. What differs on purpose is tested by itself: `help` is in our own wo
 the others."""
 
 import re
+import ssl
 
 import pytest
 
 from lib.bounds import eventually
 from lib.resp import Closed, encode
-from lib.server import running_in
+from lib.server import free_port, running_in
+from lib.tls import TlsConnection, context, make_pki
 
 STEPS = """local a = 1
 local t = {1, 2, {x = 'y'}, nil, true}
@@ -388,13 +390,63 @@ def test_eval_ro_is_debugged_and_fcall_is_not(server, client):
     client.call("FUNCTION", "DELETE", "lib")
 
 
-def test_a_script_in_a_transaction_is_not_debugged(server):
+def test_a_script_in_a_transaction_is_refused(server, client):
+    """What was to be debugged must not run and leave its changes. (Redis begins a session amid the transaction.)"""
     with server.connect() as c:
         c.ok("SCRIPT", "DEBUG", "YES")
         c.ok("MULTI")
-        c.send("EVAL", "return {redis.breakpoint() == false}", 0)
-        assert c.read() == b"QUEUED"
-        assert c.call("EXEC") == [[1]]
+        assert c.call("EVAL", "return redis.call('SET', 'k', 'v')", 0) == b"QUEUED"
+        assert c.call("EXEC") == [b"ERR EVAL under the debugger must be called outside a pipeline or transaction"]
+        c.send_raw(encode("PING") + encode("EVAL", "return redis.call('SET', 'k', 'v')", 0))
+        assert c.read() == b"PONG"
+        assert c.read() == b"ERR EVAL under the debugger must be called outside a pipeline or transaction"
+    assert client.call("EXISTS", "k") == 0
+
+
+def test_reset_and_select(server, oracle):
+    for each in server, oracle:
+        with each.connect() as c:
+            c.ok("SCRIPT", "DEBUG", "YES")
+            assert c.call("RESET") == b"RESET"
+            assert c.call("EVAL", "redis.call('select', 3)\nreturn 1", 0)[0].startswith(b"* Stopped at 1")
+        with each.connect() as c:
+            c.ok("MULTI")
+            assert c.call("SCRIPT", "DEBUG", "YES") == b"QUEUED"
+            assert c.call("EXEC") == [b"ERR SCRIPT DEBUG must be called outside a pipeline"]
+
+
+def test_monitors_see_the_script_and_not_its_session(server, oracle):
+    for each in server, oracle:
+        with each.connect() as monitor:
+            monitor.ok("MONITOR")
+            begin(each, "YES", "redis.call('set', 'a', 'b')\nreturn 1").say("c")
+            begin(each, "SYNC", "redis.call('set', 'a', 'c')\nreturn 1").say("c")
+            told = [monitor.read().partition(b"] ")[2].partition(b" ")[0] for _ in range(5)]
+            assert told == [b'"SCRIPT"', b'"EVAL"', b'"SCRIPT"', b'"EVAL"', b'"set"']
+
+
+def test_over_a_unix_socket_and_in_resp3(server, connect):
+    unix = connect(proto=3, unix=True)
+    for mode in "YES", "SYNC":
+        session = Session(unix, mode, "return {1.5, true}", [], [])
+        assert session.say("c") == [b"<endsession>", b"*2\r\n:1\r\n:1\r\n"]
+        unix = connect(proto=3, unix=True)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+def test_over_tls(make_server, tmp_path, version):
+    """The child goes on with the connection's keys, and the parent says no goodbye in its name."""
+    pki = make_pki(str(tmp_path))
+    port = free_port()
+    make_server(pki.options(tls_port=str(port)))
+    with_context = context(ca=pki.cert("ca"), cert=pki.cert("client"), key=pki.key("client"), version=version)
+    for mode in "YES", "SYNC":
+        session = Session(TlsConnection(("127.0.0.1", port), with_context), mode,
+                          "local s = string.rep('x', 100000)\nreturn s .. s", [], [])
+        assert session.say("s")[0].startswith(b"* Stopped at 2")
+        assert session.say("m", "0") == [b"<value> replies are unlimited."]
+        assert session.say("p", "s") == [b'<value> "' + 100000 * b"x" + b'"']
+        assert session.say("c")[-1] == b"$200000\r\n" + 200000 * b"x" + b"\r\n"
 
 
 def test_writes_of_a_session_reach_no_log(make_server):
