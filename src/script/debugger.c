@@ -9,6 +9,7 @@
 #include "engine/cron.h"
 #include "engine/execute.h"
 #include "engine/fork_child.h"
+#include "engine/shutdown.h"
 #include "script/debugger_priv.h"
 
 #include <assert.h>
@@ -204,12 +205,20 @@ void debugger_end(struct debugger *d_take)
 
 /* ---- a stop ---- */
 
-/* Waits for bytes of the client; false when it has left. Raises when the script has to end. */
-static bool receive(struct debugger *d, lua_State *L)
+/* In sync mode the server waits for the session's end before its own. */
+static bool server_ends(const struct debugger *d)
+{
+    unsigned flags;
+    return !d->forked && shutdown_requested(&flags);
+}
+
+/* Waits for bytes of the client, who may have left then; or for the server's end. Raises when the
+ * script has to end. */
+static void receive(struct debugger *d, lua_State *L)
 {
     char bytes[READ_BYTES];
     ssize_t got = 0;
-    while (got == 0 && !d->left) {
+    while (got == 0 && !server_ends(d)) {
         got = console_read(d->c, bytes, sizeof(bytes), WAIT_MS);
         if (!d->forked) {
             run_poll(L);
@@ -219,17 +228,16 @@ static bool receive(struct debugger *d, lua_State *L)
         debugger_input_add(&d->in, slice_of(bytes, (size_t)got));
     }
     d->left |= got < 0;
-    return !d->left;
 }
 
 /* Does what the client says until the script is to go on, which it is, too, when the client has
- * left. */
+ * left, or the server ends. */
 static void converse(struct debugger *d, lua_State *L)
 {
-    while (!d->left) {
+    while (!d->left && !server_ends(d)) {
         enum debugger_input_result result = debugger_input_next(&d->in);
         if (result == DEBUGGER_INPUT_MORE) {
-            (void)receive(d, L);
+            receive(d, L);
         } else if (result != DEBUGGER_INPUT_DONE) {
             run_push_error(L, result == DEBUGGER_INPUT_FULL ? "ERR max client buffer reached"
                                                             : "ERR protocol error");
@@ -291,7 +299,7 @@ static void on_event(lua_State *L, lua_Debug *where)
     }
     d->line = where->currentline;
     const char *reason = stop_reason(d, at_line);
-    if (reason) {
+    if (reason && !server_ends(d)) {
         stop(d, L, reason);
     }
 }

@@ -19,7 +19,7 @@
  * busy-reply-threshold, and SCRIPT KILL ends it. What it has changed stays.
  *
  * A client that leaves: the child ends; in SYNC the script goes on to its end without stops, as in
- * Redis, since half of what it writes would be worse.
+ * Redis, since half of what it writes would be worse; so it does when the server is asked to end.
  *
  * An EVAL in a transaction, or amid a pipeline, is refused while the connection debugs: Redis mixes up
  * the replies. Functions are not debugged. RESET leaves the mode, as Redis's does.

@@ -290,6 +290,28 @@ def test_the_server_ends_beside_sessions(make_server):
     assert b"Ending debugging session" in server.output().encode()
 
 
+def test_the_server_ends_beside_a_session_in_sync_mode(make_server):
+    """The script goes on to its end without stops."""
+    server = make_server(options={"appendonly": "yes"}, files=["appendonlydir"])
+    session = begin(server, "SYNC", "redis.call('SET', 'a', 1)\nredis.breakpoint()\nredis.call('SET', 'b', 2)\nreturn 1")
+    session.say("s")
+    server.stop()
+    assert session._read() == [b"<endsession>", b":1\r\n"]
+    server.start()
+    with server.connect() as c:
+        assert c.call("MGET", "a", "b") == [b"1", b"2"]
+
+
+def test_shutdown_nosave_ends_a_session_in_sync_mode(make_server):
+    server = make_server(options={"busy-reply-threshold": "50"})
+    session = begin(server, "SYNC", "redis.call('SET', 'a', 1)\nreturn 1")
+    session.say("s")
+    with server.connect() as c:
+        eventually(lambda: c.error("GET", "a").startswith(b"BUSY"), "others are not kept waiting")
+        c.send("SHUTDOWN", "NOSAVE")
+        assert server.wait_exit() == 0
+
+
 def test_flush_and_save_beside_a_session(make_server):
     server = make_server(files=["dump.rdb"])
     with server.connect() as c:
