@@ -80,6 +80,7 @@ void debugger_teardown(void)
 }
 
 /* Forks. The parent lets go of the caller; false in the parent. */
+static bool become_session(struct call *c) REQUIRES(keyspace_lock);
 static bool become_session(struct call *c)
 {
     _Atomic int *place = take_place();
@@ -143,7 +144,8 @@ struct debugger *debugger_begin(struct call *c)
 {
     bool forked = c->session->script_debug == DEBUG_FORKED;
     if (!console_is_free(c)) {
-        reply_error(c->reply, "ERR EVAL under the debugger must be called outside a pipeline or transaction");
+        reply_error(c->reply,
+                    "ERR EVAL under the debugger must be called outside a pipeline or transaction");
         return NULL;
     }
     int64_t limit_ms = busy_threshold_ms();

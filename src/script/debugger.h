@@ -21,8 +21,8 @@
  * A client that leaves: the child ends; in SYNC the script goes on to its end without stops, as in
  * Redis, since half of what it writes would be worse; so it does when the server is asked to end.
  *
- * An EVAL in a transaction, or amid a pipeline, is refused while the connection debugs: Redis mixes up
- * the replies. Functions are not debugged. RESET leaves the mode, as Redis's does.
+ * An EVAL in a transaction, or amid a pipeline, is refused while the connection debugs: Redis mixes
+ * up the replies. Functions are not debugged. RESET leaves the mode, as Redis's does.
  *
  * What a session holds is bounded: a request (debugger_input.h), lines that wait to be sent and
  * each of them (debugger_priv.h), breakpoints. A peer that takes no bytes for DEBUGGER_SEND_MS has

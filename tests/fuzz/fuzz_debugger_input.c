@@ -1,5 +1,5 @@
-/* What a client of the script debugger may send (script/debugger_input.h): the requests are the same
- * in whatever portions the bytes come, and within their limits. */
+/* What a client of the script debugger may send (script/debugger_input.h): the requests are the
+ * same in whatever portions the bytes come, and within their limits. */
 #include "base/buf.h"
 #include "script/debugger_input.h"
 
