@@ -9,6 +9,7 @@ import pytest
 
 from lib.bounds import eventually
 from lib.resp import Closed, encode
+from lib.seeds import generator, seeds
 from lib.server import free_port, running_in
 from lib.tls import TlsConnection, context, make_pki
 
@@ -377,6 +378,38 @@ def test_requests_come_in_any_portions(server, mode):
     assert session._read() == [b"<value> 1"]
     session._read()
     assert session.over
+
+
+CODE = ["1", "nil", "KEYS", "ARGV", "{", "}", "(", ")", "'", "return", "redis.call('lpush','l',1)", "redis.debug", "a",
+        "redis.breakpoint()", "error()", "error({})", "coroutine.yield()", "string.rep('x', 5000)", "{{{}}}", "..",
+        "coroutine.wrap(function() error({}) end)()", "redis.call('nosuch')", "setmetatable({}, {__index = error})",
+        "local t = {} t[1] = t return t", "_G", "redis", "pcall(error)", "\x00", "\xff", "[==[", "=", ",", "print",
+        "redis.setresp(3)", "redis.call('hgetall', 'l')", "redis.call('select', 5)", "cjson.encode({})", "0/0", "{1,nil,3}"]
+WORDS = ["s", "n", "p", "p a", "p t", "l", "l -1 99999999999", "l 2 -2", "w", "b", "b 2", "b -2", "b 0", "t", "m", "m 0",
+         "m 70", "b 9223372036854775807 -9223372036854775808", "r lrange l 0 -1", "r eval x 0", "r", "h", "x", "r flushall",
+         "r subscribe c", "r get \x00", "b \x00", "m 99999999999999999999", "r multi", "r config get *"]
+
+
+@pytest.mark.parametrize("mode", ["YES", "SYNC"])
+@pytest.mark.parametrize("seed", seeds(3))
+def test_any_words(server, mode, seed):
+    """Whatever is asked and evaluated, the session goes on or ends, and the server lives."""
+    random = generator(seed, "debugger words")
+    for _ in range(6):
+        session = begin(server, mode, "local a = {1}\nlocal t = {a = a}\nfor i = 1, 20 do\n  t[i] = redis.call('ping')\n"
+                                      "  redis.debug(t)\nend\nreturn a", ("k",), ("v",))
+        for _ in range(60):
+            if session.over:
+                break
+            if random.random() < 0.5:
+                session.say("e", " ".join(random.choices(CODE, k=random.randint(1, 4))))
+            else:
+                session.say(*random.choice(WORDS).split(" "))
+        if not session.over:
+            session.say("a")
+        assert session.over
+    with server.connect() as c:
+        c.ok("SET", "k", "v")
 
 
 def test_lines_are_bounded(make_server):
