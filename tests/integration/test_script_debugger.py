@@ -414,7 +414,7 @@ def test_any_words(server, mode, seed):
 
 def test_lines_are_bounded(make_server):
     """A script that talks without end takes no more memory than it may."""
-    server = make_server()
+    server = make_server(options={"busy-reply-threshold": "0"})
     session = begin(server, "YES", "for i = 1, 3000 do redis.debug(string.rep('x', 10000)) end\nreturn 1")
     lines = session.say("c")
     assert re.fullmatch(rb"<hint> \d+ more lines were too many\.", lines[-1])
