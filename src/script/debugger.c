@@ -164,7 +164,7 @@ struct debugger *debugger_begin(struct call *c)
     d->steps = true;
     d->maxlen = DEBUGGER_LEN;
     d->source = source_of(c);
-    d->limit_ms = limit_ms;
+    d->limit_ms = limit_ms ? limit_ms : DEBUGGER_LIMIT_MS;
     return d;
 }
 
@@ -283,9 +283,7 @@ static const char *stop_reason(const struct debugger *d, bool at_line)
         return "step over";
     }
     uint64_t runs_ms = (clock_mono_ns() - d->resumed_ns) / 1000000;
-    return !at_line && d->limit_ms && runs_ms >= (uint64_t)d->limit_ms
-               ? "timeout reached, infinite loop?"
-               : NULL;
+    return !at_line && runs_ms >= (uint64_t)d->limit_ms ? "timeout reached, infinite loop?" : NULL;
 }
 
 static void on_event(lua_State *L, lua_Debug *where)

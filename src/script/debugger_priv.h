@@ -13,6 +13,9 @@
 /* A line is cut here where `maxlen` is 0; lines that wait to be sent end here. */
 #define DEBUGGER_LINE_BYTES ((size_t)4 << 20)
 #define DEBUGGER_LINES_BYTES ((size_t)16 << 20)
+/* What runs for so long stops where there is no busy-reply-threshold: a child must look at its
+ * client now and then. */
+#define DEBUGGER_LIMIT_MS 5000
 /* Whoever takes no byte for so long has left. */
 #define DEBUGGER_SEND_MS 5000
 
@@ -27,7 +30,7 @@ struct debugger {
     size_t maxlen; /* 0: none */
     struct slice source;
     int breakpoints[DEBUGGER_BREAKPOINTS_MAX], breakpoint_count;
-    int64_t limit_ms;    /* of running between two stops; 0: none */
+    int64_t limit_ms;    /* of running between two stops */
     uint64_t resumed_ns; /* when the script went on */
     struct debugger_input in;
     struct buf lines; /* that wait to be sent, as the client gets them */

@@ -255,14 +255,17 @@ static bool do_maxlen(struct debugger *d, lua_State *L, const struct slice *word
 
 /* ---- code ---- */
 
-/* When the code that runs has begun; hooks do not see the session. */
-static uint64_t code_until_ns;
+/* Of the code that runs; hooks do not see the session. */
+static struct {
+    uint64_t begin_ns;
+    int64_t limit_ms;
+} code;
 
 static void watch_code(lua_State *L, lua_Debug *where)
 {
     (void)where;
     run_poll(L);
-    if (code_until_ns && clock_mono_ns() > code_until_ns) {
+    if ((clock_mono_ns() - code.begin_ns) / 1000000 >= (uint64_t)code.limit_ms) {
         run_push_error(L, "ERR the code takes too long");
         lua_error(L);
     }
@@ -273,7 +276,8 @@ static void watch_code(lua_State *L, lua_Debug *where)
  * error is. Raises when the script has to end. */
 static bool run_aside(struct debugger *d, lua_State *L, lua_State *co, int arguments)
 {
-    code_until_ns = d->limit_ms ? clock_mono_ns() + (uint64_t)d->limit_ms * 1000000 : 0;
+    code.begin_ns = clock_mono_ns();
+    code.limit_ms = d->limit_ms;
     lua_sethook(co, watch_code, LUA_MASKCOUNT, EVAL_INSTRUCTIONS);
     int status = lua_resume(co, arguments);
     if (run_is_killed()) {
@@ -309,20 +313,20 @@ static void add_error(struct debugger *d, lua_State *co)
 static bool load_code(lua_State *co, const struct slice *words, int count)
 {
     static const char expression[] = "return ";
-    struct buf code = {0};
-    buf_append_cstr(&code, expression);
+    struct buf text = {0};
+    buf_append_cstr(&text, expression);
     for (int i = 1; i < count; i++) {
-        buf_append_cstr(&code, i > 1 ? " " : "");
-        buf_append_slice(&code, words[i]);
+        buf_append_cstr(&text, i > 1 ? " " : "");
+        buf_append_slice(&text, words[i]);
     }
-    struct slice whole = buf_slice(&code);
+    struct slice whole = buf_slice(&text);
     size_t skip = sizeof(expression) - 1;
     bool good = vm_load(co, whole, "@ldb_eval") == 0;
     if (!good) {
         lua_settop(co, 0);
         good = vm_load(co, slice_of(whole.ptr + skip, whole.len - skip), "@ldb_eval") == 0;
     }
-    buf_deinit(&code);
+    buf_deinit(&text);
     return good;
 }
 
