@@ -70,9 +70,10 @@ void lock_rank_assert_held(uint16_t rank)
 #endif
 }
 
-void lock_acquire(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
+/* ---- taking and letting go ---- */
+
+static void take(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
 {
-    lock_rank_push(l->rank, l->name);
     uint32_t seed = thread_slot() + 1;
     for (int round = 0; round <= SPIN_ROUNDS; round++) {
         uint32_t free_word = 0;
@@ -89,12 +90,69 @@ held_now:
     l->owner_slot = (uint16_t)(thread_slot() + 1);
 }
 
-void lock_release(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
+static void let_go(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
 {
     assert(l->owner_slot == thread_slot() + 1);
     l->owner_slot = 0;
     if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2) {
         futex_wake(&l->word, 1);
     }
+}
+
+/* ---- all of them ---- */
+
+/* Every lock that was ever taken, behind a lock that has no rank: whoever takes it holds others
+ * perhaps, and takes none while he has it. */
+static struct {
+    struct lock lock;
+    struct lock *first;
+} all = {.lock = LOCK_INIT(0, "all locks")};
+
+static __attribute__((noinline)) void make_known(struct lock *l)
+{
+    take(&all.lock);
+    if (!atomic_load_explicit(&l->known, memory_order_relaxed)) {
+        l->next_known = all.first;
+        all.first = l;
+        atomic_store_explicit(&l->known, true, memory_order_relaxed);
+    }
+    let_go(&all.lock);
+}
+
+/* Locks of the same rank are never held together, so their order among themselves is free. */
+void lock_take_all(void)
+{
+    take(&all.lock); /* no lock becomes known from here on: it would be taken behind our back */
+    for (unsigned rank = 0; rank <= LOCK_RANK_TEST; rank++) {
+        for (struct lock *l = all.first; l; l = l->next_known) {
+            if (l->rank == rank) {
+                take(l);
+            }
+        }
+    }
+}
+
+void lock_let_go_of_all(void)
+{
+    for (struct lock *l = all.first; l; l = l->next_known) {
+        let_go(l);
+    }
+    let_go(&all.lock);
+}
+
+/* ---- one ---- */
+
+void lock_acquire(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
+{
+    lock_rank_push(l->rank, l->name);
+    if (unlikely(!atomic_load_explicit(&l->known, memory_order_relaxed))) {
+        make_known(l);
+    }
+    take(l);
+}
+
+void lock_release(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
+{
+    let_go(l);
     lock_rank_pop(l->rank);
 }

@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import subprocess
+import termios
 import threading
 import time
 
@@ -153,6 +154,7 @@ class Prompt:
     def __init__(self, *args, env=None, home="/nonexistent", columns=80, program=CLI):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            termios.tcsetwinsize(0, (24, columns))  # redis-cli would ask the terminal where its cursor is
             full = {k: v for k, v in os.environ.items() if not k.startswith("REDISCLI_")}
             full.update({"HOME": str(home), "TERM": "xterm", "COLUMNS": str(columns)})
             full.update(env or {})

@@ -82,6 +82,9 @@ static int run_commands(struct session *s)
 {
     const struct options *o = s->o;
     struct words command = {NULL, 0};
+    if (o->mode == MODE_EVAL && o->ldb) {
+        return mode_ldb(s);
+    }
     if (o->mode == MODE_EVAL) {
         if (!mode_eval_prepare(o, &command)) {
             return 1;

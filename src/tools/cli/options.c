@@ -200,6 +200,18 @@ static void apply_eval(struct options *o, const char *value)
     o->eval_path = value;
 }
 
+static void apply_ldb(struct options *o, const char *value)
+{
+    (void)value;
+    o->ldb = true;
+}
+
+static void apply_ldb_sync(struct options *o, const char *value)
+{
+    (void)value;
+    o->ldb = o->ldb_sync = true;
+}
+
 static void apply_pattern(struct options *o, const char *value)
 {
     free(o->pattern);
@@ -469,8 +481,8 @@ static const struct option_row option_rows[] = {
     {"--top", OPTION_VALUE, apply_top},
     {"--lru-test", OPTION_VALUE, apply_lru_test},
     {"--intrinsic-latency", OPTION_VALUE, apply_intrinsic_latency},
-    {"--ldb", OPTION_REFUSED, NULL},
-    {"--ldb-sync-mode", OPTION_REFUSED, NULL},
+    {"--ldb", OPTION_FLAG, apply_ldb},
+    {"--ldb-sync-mode", OPTION_FLAG, apply_ldb_sync},
 };
 
 /* Flags that say what to do, and nothing else; of several the last holds. */
@@ -530,6 +542,11 @@ static void set_defaults(struct options *o)
 
 static void check_combinations(const struct options *o)
 {
+    if (o->ldb && o->eval_path == NULL) {
+        die("Options --ldb and --ldb-sync-mode require --eval.\n"
+            "Try %s --help for more information.",
+            CLI_NAME);
+    }
     if (o->stdin_last_arg && o->stdin_tag != NULL) {
         die("Options -x and -X are mutually exclusive.");
     }

@@ -65,6 +65,8 @@ struct options {
     /* what */
     enum cli_mode mode;
     const char *eval_path;
+    bool ldb;      /* the script is run under the server's debugger */
+    bool ldb_sync; /* which blocks the server, and keeps what the script changes */
     struct words command;
     long long repeat; /* of the command; negative: forever */
     bool repeat_given;

@@ -40,7 +40,11 @@ static const char usage_input[] =
     "  -X <tag>             Read the argument that is written <tag> from standard input.\n"
     "  --quoted-input       Arguments in quotes are read as quoted strings (\"a\\x00b\").\n"
     "  --eval <file>        Run a Lua script; keys and arguments follow, parted by a comma\n"
-    "                       that stands alone: --eval s.lua key1 key2 , arg1\n";
+    "                       that stands alone: --eval s.lua key1 key2 , arg1\n"
+    "  --ldb                With --eval: run the script under the debugger; \"help\" lists its\n"
+    "                       commands. What the script changes is dropped at the end.\n"
+    "  --ldb-sync-mode      The same in the server itself, which serves nobody else meanwhile;\n"
+    "                       what the script changes stays.\n";
 
 static const char usage_output[] =
     "How to print:\n"
@@ -91,7 +95,7 @@ static const char usage_modes[] =
     "  --no-motd            As for KeyDB: there is no message of the day.\n"
     "  --help, --version    Print this text, or the version.\n"
     "\n"
-    "redis-cli's --cluster (and KeyDB's --force for it) and --ldb do not exist yet.\n";
+    "redis-cli's --cluster (and KeyDB's --force for it) does not exist yet.\n";
 
 void cli_usage_print(void)
 {
