@@ -545,7 +545,7 @@ static void check_combinations(const struct options *o)
     if (o->ldb && o->eval_path == NULL) {
         die("Options --ldb and --ldb-sync-mode require --eval.\n"
             "Try %s --help for more information.",
-            CLI_NAME);
+            program_name());
     }
     if (o->stdin_last_arg && o->stdin_tag != NULL) {
         die("Options -x and -X are mutually exclusive.");
