@@ -6,6 +6,7 @@
 #include "base/thread.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,9 @@ static void let_go(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
 
 /* ---- all of them ---- */
 
+/* How often one waits for a lock's holder, when all are to be taken, before one begins anew. */
+#define SOON_YIELDS 1000
+
 /* Every lock that was ever taken, behind a lock that has no rank: whoever takes it holds others
  * perhaps, and takes none while he has it. */
 static struct {
@@ -119,23 +123,57 @@ static __attribute__((noinline)) void make_known(struct lock *l)
     let_go(&all.lock);
 }
 
+/* Takes it if that is possible soon: its holder may wait for `all` with a lock that we have not
+ * made known yet. */
+static bool take_soon(struct lock *l) NO_THREAD_SAFETY_ANALYSIS
+{
+    for (int i = 0; i < SOON_YIELDS; i++) {
+        uint32_t free_word = 0;
+        if (atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1, memory_order_acquire,
+                                                    memory_order_relaxed)) {
+            l->owner_slot = (uint16_t)(thread_slot() + 1);
+            return true;
+        }
+        sched_yield();
+    }
+    return false;
+}
+
+/* Takes them in the order of ranks; false when one is held for long: those before it are taken. */
+static bool take_all_soon(void)
+{
+    struct lock *failed = NULL;
+    for (unsigned rank = 0; rank <= LOCK_RANK_TEST && !failed; rank++) {
+        for (struct lock *l = all.first; l && !failed; l = l->next_known) {
+            if (l->rank == rank) {
+                l->taken = take_soon(l);
+                failed = l->taken ? NULL : l;
+            }
+        }
+    }
+    return failed == NULL;
+}
+
 /* Locks of the same rank are never held together, so their order among themselves is free. */
 void lock_take_all(void)
 {
-    take(&all.lock); /* no lock becomes known from here on: it would be taken behind our back */
-    for (unsigned rank = 0; rank <= LOCK_RANK_TEST; rank++) {
-        for (struct lock *l = all.first; l; l = l->next_known) {
-            if (l->rank == rank) {
-                take(l);
-            }
+    for (;;) {
+        take(&all.lock); /* no lock becomes known from here on: it would be taken behind our back */
+        if (take_all_soon()) {
+            return;
         }
+        lock_let_go_of_all();
+        sched_yield();
     }
 }
 
 void lock_let_go_of_all(void)
 {
     for (struct lock *l = all.first; l; l = l->next_known) {
-        let_go(l);
+        if (l->taken) {
+            l->taken = false;
+            let_go(l);
+        }
     }
     let_go(&all.lock);
 }

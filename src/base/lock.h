@@ -42,6 +42,7 @@ struct CAPABILITY("lock") lock {
     uint16_t owner_slot; /* debug: 1 + slot of the owner thread; 0 free */
     const char *name;
     _Atomic bool known; /* is on the list of all */
+    bool taken;         /* by lock_take_all; its holder's */
     struct lock *next_known;
 };
 

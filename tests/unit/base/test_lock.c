@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,6 +216,44 @@ static void test_children_may_take_locks(void **state)
     assert_int_equal(two, one);
 }
 
+/* Locks that nobody has taken before, each within another one: who takes it waits to make it known
+ * while lock_take_all wants the outer one. */
+#define FRESH 2000
+static struct lock fresh[FRESH];
+static _Atomic bool all_fresh_taken;
+
+static void *take_fresh(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < FRESH; i++) {
+        fresh[i] = (struct lock)LOCK_INIT(LOCK_RANK_TEST, "fresh");
+        lock_acquire(&outer);
+        sched_yield();
+        lock_acquire(&fresh[i]);
+        lock_release(&fresh[i]);
+        lock_release(&outer);
+    }
+    atomic_store(&all_fresh_taken, true);
+    return NULL;
+}
+
+static void test_all_are_taken_while_others_become_known(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    alarm(300);
+    assert_int_equal(thread_start(&thread, take_fresh, NULL), 0);
+    while (!atomic_load(&all_fresh_taken)) {
+        lock_take_all();
+        lock_let_go_of_all();
+        sched_yield();
+    }
+    pthread_join(thread, NULL);
+    lock_take_all();
+    lock_let_go_of_all();
+    alarm(0);
+}
+
 static int enter_process(void **state)
 {
     (void)state;
@@ -229,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_parked_threads_are_woken),
         cmocka_unit_test(test_misuse_aborts),
         cmocka_unit_test(test_children_may_take_locks),
+        cmocka_unit_test(test_all_are_taken_while_others_become_known),
 #if KEYDB_DEBUG
         cmocka_unit_test(test_ranks_are_checked),
 #endif
