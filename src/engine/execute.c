@@ -80,19 +80,32 @@ static int echo_len(struct slice word)
     return word.len > ERROR_ECHO_MAX ? ERROR_ECHO_MAX : (int)word.len;
 }
 
+static void append_unknown(const struct call *c, struct buf *text)
+{
+    buf_printf(text,
+               "ERR unknown command '%.*s', with args beginning with: ", echo_len(c->argv[0]),
+               c->argv[0].ptr);
+    size_t begin = text->len;
+    for (int i = 1; i < c->argc && text->len - begin < ERROR_ECHO_MAX; i++) {
+        int room = (int)(ERROR_ECHO_MAX - (text->len - begin));
+        int len = c->argv[i].len < (size_t)room ? (int)c->argv[i].len : room;
+        buf_printf(text, "'%.*s' ", len, c->argv[i].ptr);
+    }
+}
+
 static void refuse_unknown(struct call *c, struct arena *arena)
 {
     struct buf text = {0};
-    buf_printf(&text,
-               "ERR unknown command '%.*s', with args beginning with: ", echo_len(c->argv[0]),
-               c->argv[0].ptr);
-    size_t begin = text.len;
-    for (int i = 1; i < c->argc && text.len - begin < ERROR_ECHO_MAX; i++) {
-        int room = (int)(ERROR_ECHO_MAX - (text.len - begin));
-        int len = c->argv[i].len < (size_t)room ? (int)c->argv[i].len : room;
-        buf_printf(&text, "'%.*s' ", len, c->argv[i].ptr);
-    }
+    append_unknown(c, &text);
     refuse(c, arena, &text);
+}
+
+void call_reply_unknown(struct call *c)
+{
+    struct buf text = {0};
+    append_unknown(c, &text);
+    reply_error_slice(c->reply, buf_slice(&text));
+    buf_deinit(&text);
 }
 
 static void refuse_unknown_sub(struct call *c, const struct command *container, struct arena *arena)

@@ -15,6 +15,9 @@
  * keeps the error's text in c->refusal, to be replied at the call's turn in the stream. No lock. */
 void call_prepare(struct call *c, struct arena *arena);
 
+/* Replies that the server has no such command. */
+void call_reply_unknown(struct call *c);
+
 /* The part of call_prepare that finds and hashes the keys, for a call that was prepared before and
  * whose arguments have moved since. */
 void call_find_keys(struct call *c, struct arena *arena);

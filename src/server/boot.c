@@ -49,6 +49,7 @@
 #include "persist/save.h"
 #include "active/active.h"
 #include "active/peer_links.h"
+#include "module/module.h"
 #include "repl/backlog.h"
 #include "repl/link.h"
 #include "repl/migrate.h"
@@ -125,6 +126,7 @@ static const struct option *const option_tables[] = {
     overload_options,
     random_limit_options,
     propagation_error_options,
+    module_options,
 };
 
 static const struct command_row *const command_tables[] = {
@@ -375,11 +377,13 @@ static void setup(void)
     repl_setup();
     script_setup();
     net_setup();
+    module_setup();
 }
 
 static void teardown(void)
 {
     aof_teardown();
+    module_teardown();
     script_teardown();
     save_teardown();
     reclaim_teardown();
@@ -526,6 +530,9 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
+    if (!module_load_configured()) {
+        return false;
+    }
     active_prepare();
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||

@@ -1,0 +1,12 @@
+/* The seam to modules (module/): what the layers below show of them. State: set at boot. */
+#ifndef ENGINE_MODULES_H
+#define ENGINE_MODULES_H
+
+#include "resp/reply.h"
+
+/* Replies the modules that are loaded, as MODULE LIST and HELLO do. Awake. */
+void modules_reply_list(struct reply *r);
+/* Boot: who can tell. Without one there are no modules. */
+void modules_set_list(void (*reply_list)(struct reply *r));
+
+#endif
