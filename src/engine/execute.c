@@ -80,7 +80,7 @@ static int echo_len(struct slice word)
     return word.len > ERROR_ECHO_MAX ? ERROR_ECHO_MAX : (int)word.len;
 }
 
-static void append_unknown(const struct call *c, struct buf *text)
+void call_append_unknown(const struct call *c, struct buf *text)
 {
     buf_printf(text,
                "ERR unknown command '%.*s', with args beginning with: ", echo_len(c->argv[0]),
@@ -96,14 +96,14 @@ static void append_unknown(const struct call *c, struct buf *text)
 static void refuse_unknown(struct call *c, struct arena *arena)
 {
     struct buf text = {0};
-    append_unknown(c, &text);
+    call_append_unknown(c, &text);
     refuse(c, arena, &text);
 }
 
 void call_reply_unknown(struct call *c)
 {
     struct buf text = {0};
-    append_unknown(c, &text);
+    call_append_unknown(c, &text);
     reply_error_slice(c->reply, buf_slice(&text));
     buf_deinit(&text);
 }

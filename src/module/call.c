@@ -112,7 +112,9 @@ static bool refuse_as_script(struct refusal *r, const struct call *n)
     const struct session client = {.id = 1};
     const char *why = NULL;
     if (n->cmd->flags & CMD_NOSCRIPT) {
-        return refuse(r, ESPIPE, "ERR This Redis command is not allowed from script");
+        buf_printf(&r->text, "ERR command '%s' is not allowed on script mode", n->cmd->full_name);
+        r->error = ESPIPE;
+        return true;
     }
     if (n->cmd->flags & CMD_WRITE) {
         why = gate_write_refusal(&client);
@@ -145,8 +147,7 @@ static bool is_refused(struct refusal *r, const RedisModuleCtx *ctx, struct call
 {
     const struct session client = {.id = 1};
     if (!n->cmd) {
-        buf_printf(&r->text, "ERR unknown command '%.*s', with args beginning with: ",
-                   n->argv[0].len < 128 ? (int)n->argv[0].len : 128, n->argv[0].ptr);
+        call_append_unknown(n, &r->text);
         r->error = ENOENT;
         return true;
     }
@@ -158,7 +159,7 @@ static bool is_refused(struct refusal *r, const RedisModuleCtx *ctx, struct call
     if (flags & WORDS_SCRIPT_MODE && refuse_as_script(r, n)) {
         return true;
     }
-    if (flags & WORDS_NO_WRITES && n->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE)) {
+    if (flags & WORDS_NO_WRITES && n->cmd->flags & CMD_WRITE) {
         buf_printf(&r->text, "ERR Write command '%s' was called while write is not allowed.",
                    n->cmd->full_name);
         r->error = ENOSPC;

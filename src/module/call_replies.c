@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "module/context.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 #include <assert.h>
 #include <limits.h>

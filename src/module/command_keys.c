@@ -2,7 +2,7 @@
  * what it asks of any command. */
 #include "base/mem.h"
 #include "module/run.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 #include <errno.h>
 

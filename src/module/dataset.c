@@ -1,7 +1,7 @@
 /* The selected database as a whole, for modules. */
 #include "keyspace/db.h"
 #include "module/context.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 static unsigned long long rm_db_size(RedisModuleCtx *ctx)
 {

@@ -1,6 +1,6 @@
 /* Values of keys that modules open: strings. */
 #include "module/keys.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 /* Most bytes of a string, as everywhere (proto-max-bulk-len's default). */
 #define STRING_MAX_BYTES ((size_t)512 * 1024 * 1024)

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "keyspace/event.h"
 #include "keyspace/expire.h"
-#include "module/strings.h"
+#include "module/text.h"
 #include "value/hash.h"
 #include "value/list.h"
 #include "value/set.h"

@@ -6,7 +6,7 @@
 #include "engine/call.h"
 #include "module/commands.h"
 #include "module/context.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 #include <dlfcn.h>
 #include <errno.h>

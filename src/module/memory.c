@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "keyspace/evict.h"
 #include "module/api.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/num.h"
 #include "module/call_replies.h"
 #include "module/context.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "module/run.h"
 
 #include "base/mem.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 #include <assert.h>
 

@@ -1,10 +1,13 @@
 /* Strings of modules that are numbers or ids of stream entries. Without lock. */
 #include "base/num.h"
 #include "module/context.h"
-#include "module/strings.h"
+#include "module/text.h"
 #include "value/stream_id.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- to text ---- */
 
@@ -58,10 +61,13 @@ static int rm_to_long_long(const RedisModuleString *str, long long *value)
     return REDISMODULE_OK;
 }
 
+/* What strtoull takes, but for what is negative: blanks before it, a plus sign, zeros. */
 static int rm_to_ulong_long(const RedisModuleString *str, unsigned long long *value)
 {
-    uint64_t number;
-    if (!num_parse_u64(text_slice(str), &number)) {
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(str->ptr, &end, 10);
+    if (errno || str->len == 0 || end != str->ptr + str->len || memchr(str->ptr, '-', str->len)) {
         return REDISMODULE_ERR;
     }
     *value = number;

@@ -1,5 +1,5 @@
-/* See strings.h, and the functions of modules on strings. Without lock. */
-#include "module/strings.h"
+/* See text.h, and the functions of modules on strings. Without lock. */
+#include "module/text.h"
 
 #include "base/mem.h"
 #include "module/context.h"

@@ -2,7 +2,7 @@
 #include "module/words.h"
 
 #include "base/num.h"
-#include "module/strings.h"
+#include "module/text.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * behind them, which is not counted; or a large argument's blob. A string that has one reference
  * may be changed by its holder; else it is immutable. State: the count is atomic; strings may be
  * made, held and freed by any thread. */
-#ifndef MODULE_STRINGS_H
-#define MODULE_STRINGS_H
+#ifndef MODULE_TEXT_H
+#define MODULE_TEXT_H
 
 #include "base/slice.h"
 #include "module/api.h"
