@@ -343,7 +343,10 @@ bool command_fill(struct command *c, const char **error)
     c->run = row->run;
     c->flags = row->flags | (row->members.first ? CMD_LOOKS_AHEAD : 0);
     c->arity = row->arity;
-    c->categories = row->categories | implied_categories(row->flags, row->categories);
+    c->categories = row->categories;
+    if (!(row->flags & CMD_MODULE)) { /* modules say all of theirs, as in Redis */
+        c->categories |= implied_categories(row->flags, row->categories);
+    }
     c->spec_count = 0;
     if (row->keys != NULL && !keyspecs_parse(row->keys, c, error)) {
         return false;

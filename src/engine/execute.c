@@ -108,14 +108,20 @@ void call_reply_unknown(struct call *c)
     buf_deinit(&text);
 }
 
+void call_append_unknown_sub(const struct call *c, const struct command *container,
+                             struct buf *text)
+{
+    buf_printf(text, "ERR unknown subcommand '%.*s'. Try ", echo_len(c->argv[1]), c->argv[1].ptr);
+    for (const char *p = container->full_name; *p; p++) {
+        buf_append_char(text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
+    }
+    buf_append_cstr(text, " HELP.");
+}
+
 static void refuse_unknown_sub(struct call *c, const struct command *container, struct arena *arena)
 {
     struct buf text = {0};
-    buf_printf(&text, "ERR unknown subcommand '%.*s'. Try ", echo_len(c->argv[1]), c->argv[1].ptr);
-    for (const char *p = container->full_name; *p; p++) {
-        buf_append_char(&text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
-    }
-    buf_append_cstr(&text, " HELP.");
+    call_append_unknown_sub(c, container, &text);
     refuse(c, arena, &text);
 }
 

@@ -17,6 +17,10 @@ void call_prepare(struct call *c, struct arena *arena);
 
 /* Appends what a call of a command that does not exist is told ("ERR ..."); replies it. */
 void call_append_unknown(const struct call *c, struct buf *text);
+/* The same of a subcommand. */
+void call_append_unknown_sub(const struct call *c, const struct command *container,
+                             struct buf *text);
+/* Replies that the server has no such command. */
 void call_reply_unknown(struct call *c);
 
 /* The part of call_prepare that finds and hashes the keys, for a call that was prepared before and

@@ -147,7 +147,12 @@ static bool is_refused(struct refusal *r, const RedisModuleCtx *ctx, struct call
 {
     const struct session client = {.id = 1};
     if (!n->cmd) {
-        call_append_unknown(n, &r->text);
+        const struct command *container = command_find(n->argv[0]);
+        if (container) {
+            call_append_unknown_sub(n, container, &r->text);
+        } else {
+            call_append_unknown(n, &r->text);
+        }
         r->error = ENOENT;
         return true;
     }
@@ -246,7 +251,7 @@ static bool run_call(RedisModuleCtx *ctx, struct call *n, unsigned flags)
 static RedisModuleCallReply *answer_refusal(RedisModuleCtx *ctx, struct refusal *r, unsigned flags)
 {
     RedisModuleCallReply *reply = NULL;
-    if (flags & WORDS_ERRORS) {
+    if (flags & (WORDS_ERRORS | WORDS_DRY_RUN)) {
         reply = call_reply_create_error(ctx, buf_slice(&r->text));
     }
     buf_deinit(&r->text);

@@ -70,14 +70,13 @@ static uint64_t values_behind(char type, long long n)
     }
 }
 
-/* Steps over one value. *resp3 becomes true when it is, or holds, what RESP2 does not have. */
-static void skip_value(struct cursor *c, bool *resp3)
+/* Steps over one value and what it holds. */
+static void skip_value(struct cursor *c)
 {
     for (uint64_t pending = 1; pending > 0; pending--) {
         char type = *c->at;
         struct slice line = take_line(c);
         line = slice_of(line.ptr + 1, line.len - 1);
-        *resp3 |= !memchr("+-:$*", type, 5);
         if (memchr("$=", type, 2)) {
             long long len = number_of(line);
             c->at += len < 0 ? 0 : len + 2;
@@ -130,9 +129,8 @@ static void parse_aggregate(RedisModuleCallReply *r, struct cursor *c, char type
     r->count = (size_t)count;
     r->body = c->at;
     uint64_t values = type == '%' || type == '|' ? 2 * (uint64_t)count : (uint64_t)count;
-    bool resp3 = false;
     for (uint64_t i = 0; i < values; i++) {
-        skip_value(c, &resp3);
+        skip_value(c);
     }
 }
 
@@ -278,15 +276,6 @@ struct slice call_reply_bytes(const RedisModuleCallReply *reply)
     }
     const char *begin = reply->attribute->bytes.ptr;
     return slice_of(begin, (size_t)(reply->bytes.ptr + reply->bytes.len - begin));
-}
-
-bool call_reply_is_resp3(const RedisModuleCallReply *reply)
-{
-    struct slice bytes = call_reply_bytes(reply);
-    struct cursor c = {bytes.ptr, bytes.ptr + bytes.len};
-    bool resp3 = false;
-    skip_value(&c, &resp3);
-    return resp3;
 }
 
 /* ---- for modules ---- */

@@ -7,15 +7,11 @@
 #include "module/api.h"
 #include "resp/reply.h"
 
-#include <stdbool.h>
-
 /* A copy of an ended reply. Owned by the module, or its context. */
 RedisModuleCallReply *call_reply_create(RedisModuleCtx *ctx, const struct reply *r);
 /* The same of an error ("ERR ..."). */
 RedisModuleCallReply *call_reply_create_error(RedisModuleCtx *ctx, struct slice text);
 /* The reply as RESP. Borrowed. */
 struct slice call_reply_bytes(const RedisModuleCallReply *reply);
-/* Whether it holds something that RESP2 cannot say. */
-bool call_reply_is_resp3(const RedisModuleCallReply *reply);
 
 #endif

@@ -116,12 +116,13 @@ static void reply_tree(struct reply *r, const RedisModuleCommandArg *arguments)
     for (const RedisModuleCommandArg *a = arguments; a && a->name; a++) {
         bool is_key = a->type == REDISMODULE_ARG_TYPE_KEY;
         int flags = a->flags & 7;
+        const char *shown = a->display_text ? a->display_text : a->subargs ? NULL : a->name;
         reply_map(r, 2u + is_key + (a->token != NULL) + (a->summary != NULL) + (a->since != NULL) +
                          (a->deprecated_since != NULL) + (flags != 0) + (a->subargs != NULL) +
-                         (a->display_text != NULL));
+                         (shown != NULL));
         reply_text(r, "name", a->name);
         reply_text(r, "type", type_names[a->type]);
-        reply_text(r, "display_text", a->display_text);
+        reply_text(r, "display_text", shown);
         if (is_key) {
             reply_bulk_cstr(r, "key_spec_index");
             reply_i64(r, a->key_spec_index);

@@ -191,6 +191,7 @@ static int rm_create_subcommand(RedisModuleCommand *parent, const char *name,
     if (!sub) {
         return REDISMODULE_ERR;
     }
+    sub->row.arity = -2;
     sub->row.keys = range_spec(first, last, step, sub->tells_keys);
     return keep(sub, command_add_sub(c, &sub->row, &sub->extra));
 }

@@ -58,7 +58,7 @@ static int create_zeroed(RedisModuleKey *k, size_t len) REQUIRES(keyspace_lock)
     return REDISMODULE_OK;
 }
 
-/* Bytes beyond the old length are 0; of no bytes the key goes. */
+/* Bytes beyond the old length are 0. A key that is missing stays so when nothing is asked for. */
 static int rm_string_truncate(RedisModuleKey *k, size_t len)
 {
     keyspace_assert_exclusive();
@@ -69,10 +69,6 @@ static int rm_string_truncate(RedisModuleKey *k, size_t len)
     if (!e) {
         bool is_missing = !key_look(k)->entry;
         return !is_missing ? REDISMODULE_ERR : len == 0 ? REDISMODULE_OK : create_zeroed(k, len);
-    }
-    if (len == 0) {
-        db_delete(&k->ref, false);
-        return REDISMODULE_OK;
     }
     bool fine = string_make_writable(&e, len) != NULL;
     db_moved(&k->ref, e);

@@ -270,14 +270,13 @@ static void rm_set_push_length(RedisModuleCtx *ctx, long len)
 
 /* ---- what a command has replied ---- */
 
-/* What only RESP3 has cannot be said in RESP2. */
+/* As it came, whatever the client speaks: redis-server does the same, though its reference says
+ * that RESP3 is refused to clients of RESP2. Modules ask with the flag 0 for what the client
+ * speaks. */
 static int rm_call_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply)
 {
     if (!ctx->reply) {
         return REDISMODULE_OK;
-    }
-    if (ctx->reply->proto < 3 && call_reply_is_resp3(reply)) {
-        return REDISMODULE_ERR;
     }
     struct slice bytes = call_reply_bytes(reply);
     if (bytes.len > 3 && bytes.ptr[0] == '-') {

@@ -1,7 +1,9 @@
 /* See run.h. */
 #include "module/run.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "engine/execute.h"
 #include "module/text.h"
 
 #include <assert.h>
@@ -58,9 +60,10 @@ void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
 
 void run_container(struct call *c)
 {
-    reply_errorf(c->reply, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-                 c->argv[1].len < 128 ? (int)c->argv[1].len : 128, c->argv[1].ptr,
-                 c->cmd->full_name);
+    struct buf text = {0};
+    call_append_unknown_sub(c, c->cmd, &text);
+    reply_error_slice(c->reply, buf_slice(&text));
+    buf_deinit(&text);
 }
 
 static int ask(struct module_command *m, const struct slice *argv, struct key_request *request)
