@@ -9,6 +9,7 @@ LOCALSTATEDIR ?= /var
 RUNSTATEDIR ?= /run
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/keydb-server
+INCLUDEDIR ?= $(PREFIX)/include/keydb
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
@@ -24,8 +25,8 @@ man_pages := $(wildcard pkg/man/*.[1-8])
 docs := $(wildcard README.md COPYING)
 units := keydb-server.service keydb-server@.service
 
-.PHONY: install-programs install-conf install-service
-install: install-programs install-conf install-service
+.PHONY: install-programs install-headers install-conf install-service
+install: install-programs install-headers install-conf install-service
 	@echo "Installed under $(DESTDIR)$(PREFIX)."
 	@[ -n "$(DESTDIR)" ] || { echo "To run it as a service, as root:"; \
 	  echo "  systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload"; \
@@ -38,6 +39,12 @@ install-programs: all
 	$(Q)[ -z "$(docs)" ] || $(INSTALL) -m 644 $(docs) $(DESTDIR)$(DOCDIR)/
 	$(Q)for m in $(man_pages); do \
 	  $(INSTALL) -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit 1; done
+
+# What authors of modules compile with.
+install-headers:
+	$(call say,INSTALL,$(DESTDIR)$(INCLUDEDIR))
+	$(Q)$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)
+	$(Q)$(INSTALL) -m 644 $(module_headers) $(DESTDIR)$(INCLUDEDIR)/
 
 # A configuration that is there is its owner's; the new one is laid beside it.
 install-conf:
@@ -61,11 +68,12 @@ install-service:
 uninstall:
 	$(Q)for p in $(PROGRAMS); do rm -f $(DESTDIR)$(BINDIR)/$$p; done
 	$(Q)for u in $(units); do rm -f $(DESTDIR)$(UNITDIR)/$$u; done
+	$(Q)for h in $(notdir $(module_headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
 	$(Q)rm -f $(DESTDIR)$(SYSUSERSDIR)/keydb-server.conf $(DESTDIR)$(TMPFILESDIR)/keydb-server.conf \
 	  $(DESTDIR)$(LOGROTATEDIR)/keydb-server
 	$(Q)for f in $(notdir $(docs)); do rm -f $(DESTDIR)$(DOCDIR)/$$f; done
 	$(Q)for m in $(man_pages); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
-	@rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+	@rmdir $(DESTDIR)$(DOCDIR) $(DESTDIR)$(INCLUDEDIR) 2>/dev/null || true
 
 .PHONY: deb
 deb: ; +@sh pkg/build-deb

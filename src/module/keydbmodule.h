@@ -674,6 +674,17 @@ KEYDBMODULE_EVENT(Key, REDISMODULE_EVENT_KEY)
 
 typedef int (*RedisModuleGetApiFunc)(const char *name, void *pointer);
 
+/* What the module defines: see the top. Found by their names, whatever is hidden else. */
+#if defined(__cplusplus)
+extern "C" {
+#endif
+__attribute__((visibility("default"))) int RedisModule_OnLoad(RedisModuleCtx *ctx,
+                                                              RedisModuleString **argv, int argc);
+__attribute__((visibility("default"))) int RedisModule_OnUnload(RedisModuleCtx *ctx);
+#if defined(__cplusplus)
+}
+#endif
+
 /* First thing in OnLoad: fetches the functions and tells the module's name and version.
  * REDISMODULE_ERR when another module has that name. `apiver` is REDISMODULE_APIVER_1. */
 static int RedisModule_Init(RedisModuleCtx *ctx, const char *name, int ver, int apiver)

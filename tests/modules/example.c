@@ -6,8 +6,8 @@
  *
  * What to notice: OnLoad registers commands and says what they are, and nothing stays of a module
  * whose OnLoad returns REDISMODULE_ERR. A command gets its arguments as strings that it need not
- * free, and replies exactly once. What it changes through keys it tells replicas and the AOF itself,
- * with Replicate or ReplicateVerbatim. */
+ * free, and replies exactly once. What it changes through keys it tells replicas and the AOF
+ * itself, with Replicate or ReplicateVerbatim. */
 #include "keydbmodule.h"
 
 #include <errno.h>
@@ -292,9 +292,8 @@ static int ex_call(RedisModuleCtx *ctx, String **argv, int argc)
 static int ex_parts(RedisModuleCtx *ctx, String **argv, int argc)
 {
     RedisModule_AutoMemory(ctx);
-    RedisModuleCallReply *r =
-        RedisModule_Call(ctx, "RPUSH", "!cclbsv", "ex:parts", "c", -5LL, "b\0b", (size_t)3, argv[0],
-                         argv, (size_t)argc);
+    RedisModuleCallReply *r = RedisModule_Call(ctx, "RPUSH", "!cclbsv", "ex:parts", "c", -5LL,
+                                               "b\0b", (size_t)3, argv[0], argv, (size_t)argc);
     r = RedisModule_Call(ctx, "LRANGE", "ccc", "ex:parts", "0", "-1");
     return RedisModule_ReplyWithCallReply(ctx, r);
 }
@@ -525,19 +524,18 @@ static const RedisModuleCommandInfo documented = {
     .history = (RedisModuleCommandHistoryEntry[]){{"1.2.4", "Learnt KEEPTTL."}, {NULL, NULL}},
     .tips = "nondeterministic_output request_policy:all_shards",
     .arity = -3,
-    .key_specs = (RedisModuleCommandKeySpec[]){{.flags = REDISMODULE_CMD_KEY_OW |
-                                                         REDISMODULE_CMD_KEY_UPDATE,
-                                                .begin_search_type = REDISMODULE_KSPEC_BS_INDEX,
-                                                .bs.index.pos = 1,
-                                                .find_keys_type = REDISMODULE_KSPEC_FK_RANGE,
-                                                .fk.range = {0, 1, 0}},
-                                               {.flags = REDISMODULE_CMD_KEY_RO |
-                                                         REDISMODULE_CMD_KEY_ACCESS,
-                                                .begin_search_type = REDISMODULE_KSPEC_BS_KEYWORD,
-                                                .bs.keyword = {"FROM", 3},
-                                                .find_keys_type = REDISMODULE_KSPEC_FK_KEYNUM,
-                                                .fk.keynum = {0, 1, 1}},
-                                               {0}},
+    .key_specs =
+        (RedisModuleCommandKeySpec[]){{.flags = REDISMODULE_CMD_KEY_OW | REDISMODULE_CMD_KEY_UPDATE,
+                                       .begin_search_type = REDISMODULE_KSPEC_BS_INDEX,
+                                       .bs.index.pos = 1,
+                                       .find_keys_type = REDISMODULE_KSPEC_FK_RANGE,
+                                       .fk.range = {0, 1, 0}},
+                                      {.flags = REDISMODULE_CMD_KEY_RO | REDISMODULE_CMD_KEY_ACCESS,
+                                       .begin_search_type = REDISMODULE_KSPEC_BS_KEYWORD,
+                                       .bs.keyword = {"FROM", 3},
+                                       .find_keys_type = REDISMODULE_KSPEC_FK_KEYNUM,
+                                       .fk.keynum = {0, 1, 1}},
+                                      {0}},
     .args = documented_args,
 };
 
@@ -590,8 +588,8 @@ static const struct {
     {"ex.keysof", ex_keysof, "", 0, 0, 0},
 };
 
-/* "fail" as the first argument has the module refuse, after it has registered everything; "name" and
- * a name has it take that one. */
+/* "fail" as the first argument has the module refuse, after it has registered everything; "name"
+ * and a name has it take that one. */
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
 {
     char name[64] = "example";
