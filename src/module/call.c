@@ -192,10 +192,13 @@ static void run_whole(struct call *n)
 static bool run_in_world(const RedisModuleCtx *ctx, struct call *n) NO_THREAD_SAFETY_ANALYSIS
 {
     bool stands = ctx->held == ACCESS_WORLD;
-    if (!stands && (!ctx->call || ctx->call->nested)) {
+    bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
+    if (!stands && (!ctx->call || amid)) {
         return false;
     }
-    waiting_defer(true);
+    if (!amid) {
+        waiting_defer(true);
+    }
     keyspace_unlock_exclusive();
     if (!stands) {
         run_want_world(ctx->call->cmd);
@@ -207,7 +210,9 @@ static bool run_in_world(const RedisModuleCtx *ctx, struct call *n) NO_THREAD_SA
         gil_resume_world();
     }
     keyspace_lock_exclusive();
-    waiting_defer(ctx->call && ctx->call->nested);
+    if (!amid) {
+        waiting_defer(false);
+    }
     return true;
 }
 
