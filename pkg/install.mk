@@ -41,10 +41,10 @@ install-programs: all
 	  $(INSTALL) -D -m 644 $$m $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/} || exit 1; done
 
 # What authors of modules compile with.
-install-headers:
+install-headers: $(module_header)
 	$(call say,INSTALL,$(DESTDIR)$(INCLUDEDIR))
 	$(Q)$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)
-	$(Q)$(INSTALL) -m 644 $(module_headers) $(DESTDIR)$(INCLUDEDIR)/
+	$(Q)$(INSTALL) -m 644 $(module_header) $(DESTDIR)$(INCLUDEDIR)/
 
 # A configuration that is there is its owner's; the new one is laid beside it.
 install-conf:
@@ -68,7 +68,7 @@ install-service:
 uninstall:
 	$(Q)for p in $(PROGRAMS); do rm -f $(DESTDIR)$(BINDIR)/$$p; done
 	$(Q)for u in $(units); do rm -f $(DESTDIR)$(UNITDIR)/$$u; done
-	$(Q)for h in $(notdir $(module_headers)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
+	$(Q)for h in $(notdir $(module_header)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
 	$(Q)rm -f $(DESTDIR)$(SYSUSERSDIR)/keydb-server.conf $(DESTDIR)$(TMPFILESDIR)/keydb-server.conf \
 	  $(DESTDIR)$(LOGROTATEDIR)/keydb-server
 	$(Q)for f in $(notdir $(docs)); do rm -f $(DESTDIR)$(DOCDIR)/$$f; done

@@ -91,8 +91,8 @@ bool acl_set_user(struct slice name, const struct slice *rules, int count,
 bool acl_delete_user(struct slice name, const struct session *caller) REQUIRES(gil);
 /* The user takes this password only, or (empty) any. World, or boot. */
 void acl_set_password(struct acl_user *user, struct slice password);
-/* Commands have come or gone: what the users' rules say of categories and names holds for those that
- * there are now. World, or boot. */
+/* Commands have come or gone: what the users' rules say of categories and names holds for those
+ * that there are now. World, or boot. */
 void acl_refresh_commands(void);
 /* Frees all users but the default one, which is as at the start. No session is left. */
 void acl_teardown(void);

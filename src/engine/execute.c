@@ -82,8 +82,7 @@ static int echo_len(struct slice word)
 
 void call_append_unknown(const struct call *c, struct buf *text)
 {
-    buf_printf(text,
-               "ERR unknown command '%.*s', with args beginning with: ", echo_len(c->argv[0]),
+    buf_printf(text, "ERR unknown command '%.*s', with args beginning with: ", echo_len(c->argv[0]),
                c->argv[0].ptr);
     size_t begin = text->len;
     for (int i = 1; i < c->argc && text->len - begin < ERROR_ECHO_MAX; i++) {

@@ -621,7 +621,7 @@ typedef struct RedisModuleTypeMethods {
 
 /* ---- functions of the server ---- */
 
-#include "keydbmodule_functions.h"
+#include "module/keydbmodule_functions.h" /* (put here by make install) */
 
 #if !defined(KEYDBMODULE_SERVER)
 
@@ -642,9 +642,9 @@ typedef struct RedisModuleTypeMethods {
     REDISMODULE_API returns(*RedisModule_##name) parameters REDISMODULE_ATTR;
 KEYDBMODULE_FUNCTIONS(KEYDBMODULE_DECLARE)
 
-/* What happens to the server, for SubscribeToServerEvent. */
 #define KEYDBMODULE_EVENT(name, id)                                                                \
     static const RedisModuleEvent RedisModuleEvent_##name __attribute__((unused)) = {id, 1};
+/* What happens to the server, for SubscribeToServerEvent. */
 KEYDBMODULE_EVENT(ReplicationRoleChanged, REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED)
 KEYDBMODULE_EVENT(Persistence, REDISMODULE_EVENT_PERSISTENCE)
 KEYDBMODULE_EVENT(FlushDB, REDISMODULE_EVENT_FLUSHDB)
