@@ -172,6 +172,7 @@ static struct {
     struct buf lines; /* the words of each, as a file has them, with a newline */
     struct buf started;
     bool is_rewritten; /* something else has been written since */
+    bool is_loaded;    /* all that the lines say */
 } configured;
 
 static bool parse_line(const struct option *option UNUSED, const struct slice *words, int count,
@@ -262,9 +263,15 @@ bool module_load_configured(void) NO_THREAD_SAFETY_ANALYSIS
         rest = slice_of(rest.ptr + len + 1, rest.len - len - 1);
     }
     append_lines(&configured.started);
+    configured.is_loaded = true;
     gil_resume_world();
     gil_sleep();
     return fine;
+}
+
+bool module_is_startup(void)
+{
+    return !configured.is_loaded;
 }
 
 void admin_teardown(void)

@@ -36,6 +36,7 @@ KEYDBMODULE_FUNCTIONS(API_TYPE)
     }
 
 extern const struct api_function context_functions[];
+extern const struct api_function context_flag_functions[];
 extern const struct api_function memory_functions[];
 extern const struct api_function service_functions[];
 extern const struct api_function string_functions[];
@@ -51,6 +52,7 @@ extern const struct api_function key_functions[];
 extern const struct api_function key_time_functions[];
 extern const struct api_function dataset_functions[];
 extern const struct api_function key_string_functions[];
+extern const struct api_function message_functions[];
 extern const struct api_function cluster_functions[];
 
 /* Joins the tables, and its reverse. Aborts on a double name. Boot. */

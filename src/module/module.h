@@ -19,6 +19,10 @@ void module_teardown(void);
 /* Loads what the configuration names, in its order. False, with the reason logged, when one of them
  * cannot be: the server must not start. Boot, or whenever the world is the caller's alone. */
 bool module_load_configured(void) MUST_CHECK;
+/* Until that is over. */
+bool module_is_startup(void);
+/* Boot: who knows whether the link to the primary stands, for GetContextFlags. Any thread. */
+void module_set_link(bool (*is_up)(void));
 /* INFO's lines of the modules that are loaded. Awake. */
 void module_append_info(struct buf *out);
 

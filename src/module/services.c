@@ -70,8 +70,10 @@ static void rm_assert(const char *condition, const char *file, int line)
 
 static void rm_latency_add_sample(const char *event, mstime_t latency)
 {
+    char name[LATENCY_NAME_BYTES];
     if (latency >= 0 && latency_wants((uint64_t)latency)) {
-        latency_note(event, (uint64_t)latency, clock_wall_ms() / 1000);
+        snprintf(name, sizeof(name), "%s", event);
+        latency_note(name, (uint64_t)latency, clock_wall_ms() / 1000);
     }
 }
 

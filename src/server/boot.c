@@ -378,6 +378,7 @@ static void setup(void)
     script_setup();
     net_setup();
     module_setup();
+    module_set_link(follow_is_connected);
 }
 
 static void teardown(void)
