@@ -155,13 +155,18 @@ void commands_remove(struct module *m)
             command_retire(c);
         }
     }
+    commands_forget(m);
+    command_settle();
+}
+
+void commands_forget(struct module *m)
+{
     for (unsigned i = 0; i < m->command_count; i++) {
         destroy(m->commands[i]);
     }
     mem_free(m->commands);
     m->commands = NULL;
     m->command_count = 0;
-    command_settle();
 }
 
 static int rm_create_command(RedisModuleCtx *ctx, const char *name, RedisModuleCmdFunc function,

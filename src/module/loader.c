@@ -56,6 +56,7 @@ void loader_teardown(void)
 {
     for (const struct module *m = loaded_first(); m; m = loaded_first()) {
         loaded_remove((struct module *)m);
+        commands_forget((struct module *)m);
         destroy((struct module *)m);
     }
 }
