@@ -188,21 +188,25 @@ static void run_whole(struct call *n)
     }
 }
 
-/* False when the world is not to be had: others would see half of a transaction or a script. */
-static bool run_in_world(const RedisModuleCtx *ctx, struct call *n) NO_THREAD_SAFETY_ANALYSIS
+/* False when the world is not to be had: others would see half of a transaction or a script.
+ * Between the two locks others may run, unless the world stands already: nothing that is theirs may
+ * be in the unit, and nobody who waits for a key is kept from it. */
+static bool run_in_world(RedisModuleCtx *ctx, struct call *n) NO_THREAD_SAFETY_ANALYSIS
 {
     bool stands = ctx->held == ACCESS_WORLD;
     bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
     if (!stands && (!ctx->call || amid)) {
         return false;
     }
-    if (!amid) {
+    if (!stands) {
+        context_end_unit(ctx);
+    } else if (!amid) {
         waiting_defer(true);
     }
     keyspace_unlock_exclusive();
     if (!stands) {
-        run_want_world(ctx->call->cmd);
         gil_stop_world();
+        run_want_world(ctx->call->cmd);
     }
     n->held = ACCESS_WORLD;
     run_whole(n);
@@ -210,7 +214,7 @@ static bool run_in_world(const RedisModuleCtx *ctx, struct call *n) NO_THREAD_SA
         gil_resume_world();
     }
     keyspace_lock_exclusive();
-    if (!amid) {
+    if (stands && !amid) {
         waiting_defer(false);
     }
     return true;
@@ -229,22 +233,27 @@ static unsigned targets_of(unsigned flags)
     return targets;
 }
 
-static bool run_call(RedisModuleCtx *ctx, struct call *n, unsigned flags)
+static void run_aimed(RedisModuleCtx *ctx, struct call *n, unsigned flags)
 {
     unsigned aimed = propagate_aimed();
-    uint64_t begin = clock_ticks();
-    bool ran = true;
     if (flags & WORDS_REPLICATE) {
         context_begin_unit(ctx);
     }
     propagate_aim(aimed & targets_of(flags));
-    if (n->cmd->flags & CMD_WORLD) {
+    n->held = ACCESS_EXCLUSIVE;
+    run_whole(n);
+    propagate_aim(aimed);
+}
+
+static bool run_call(RedisModuleCtx *ctx, struct call *n, unsigned flags)
+{
+    uint64_t begin = clock_ticks();
+    bool ran = true;
+    if (n->cmd->flags & CMD_WORLD) { /* administration: no log is told of it */
         ran = run_in_world(ctx, n);
     } else {
-        n->held = ACCESS_EXCLUSIVE;
-        run_whole(n);
+        run_aimed(ctx, n, flags);
     }
-    propagate_aim(aimed);
     uint64_t ticks = clock_ticks() - begin;
     n->duration_ticks = ticks ? ticks : 1;
     if (ran) {

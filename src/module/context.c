@@ -16,6 +16,7 @@
 
 void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
 {
+    m->running++;
     *ctx =
         (RedisModuleCtx){.get_api = api_get, .module = m, .held = held, .now_ms = clock_wall_ms()};
     arena_init(&ctx->pool, POOL_CHUNK_BYTES);
@@ -23,6 +24,7 @@ void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
 
 void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
 {
+    m->running++;
     *ctx = (RedisModuleCtx){.get_api = api_get,
                             .module = m,
                             .call = c,
@@ -55,10 +57,9 @@ void context_end(RedisModuleCtx *ctx)
     }
     mem_free(ctx->owned);
     end_lengths(ctx);
-    if (ctx->in_unit) {
-        propagate_end_unit();
-    }
+    context_end_unit(ctx);
     arena_deinit(&ctx->pool);
+    ctx->module->running--;
 }
 
 void context_begin_unit(RedisModuleCtx *ctx)
@@ -66,6 +67,14 @@ void context_begin_unit(RedisModuleCtx *ctx)
     if (!ctx->in_unit) {
         propagate_begin_unit();
         ctx->in_unit = true;
+    }
+}
+
+void context_end_unit(RedisModuleCtx *ctx)
+{
+    if (ctx->in_unit) {
+        propagate_end_unit();
+        ctx->in_unit = false;
     }
 }
 

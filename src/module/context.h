@@ -27,7 +27,6 @@ struct RedisModuleCtx {
     int64_t now_ms;
     bool auto_memory;
     bool in_unit; /* what it tells the logs is one unit, which is open */
-    bool may_leave_world;
     struct context_owned *owned;
     unsigned owned_count, owned_capacity;
     struct arena pool; /* PoolAlloc, and what calls need */
@@ -36,9 +35,12 @@ struct RedisModuleCtx {
     struct key_request *key_request; /* it is asked where its command's keys are; else NULL */
 };
 
-/* A context for a command, and for any other reason; held is what the caller holds. */
-void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c);
-void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held);
+/* A context for a command, and for any other reason; held is what the caller holds. Until its end
+ * the module is not unloaded. */
+void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
+    REQUIRES(keyspace_lock);
+void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
+    REQUIRES(keyspace_lock);
 /* Frees what the context looks after, and ends the unit of what it has told. */
 void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
 
@@ -50,5 +52,7 @@ bool context_disown(RedisModuleCtx *ctx, const void *thing);
 int context_db(const RedisModuleCtx *ctx);
 /* From here on what the module tells the logs is one unit. */
 void context_begin_unit(RedisModuleCtx *ctx);
+/* The unit that is open, if one is, ends here. */
+void context_end_unit(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
 
 #endif

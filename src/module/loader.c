@@ -146,6 +146,10 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
 static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
 {
     unload_function unload = NULL;
+    if (m->running > 0) { /* it calls MODULE UNLOAD, or waits for the world in another call */
+        buf_append_cstr(error, "the module is running");
+        return false;
+    }
     fetch_symbol(m->library, "RedisModule_OnUnload", &unload);
     if (!unload) {
         return true;

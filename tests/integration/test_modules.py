@@ -202,6 +202,8 @@ def test_calls_that_stop_the_world(with_example):
         assert c.call("EXEC") == [b"OK", b"OK", 2]
         assert c.call("EX.CALL", "forward", "E", "SUBSCRIBE", "ch").startswith(b"ERR modules cannot call")
         assert c.call("EX.CALL", "forward", "-", "MULTI") == b"ENOTSUP"
+        assert c.call("EX.CALL", "forward", "-", "MODULE", "UNLOAD", "example").endswith(b"the module is running")
+        c.ok("MODULE", "UNLOAD", "example")
 
 
 def test_log_and_slow_log(with_example):
@@ -242,3 +244,66 @@ def test_a_command_is_alone_on_all_threads(with_example):
     assert not faults
     with server.connect() as c:
         assert c.call("GET", "ex:told") == b"%d" % (4 * rounds * 3)
+
+
+def in_threads(*tasks):
+    """Runs all at once, and shows what went wrong in them."""
+    faults = []
+
+    def guarded(task):
+        try:
+            task()
+        except BaseException as fault:  # told by the thread that waits
+            faults.append(fault)
+
+    threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults, faults
+
+
+def test_coming_and_going_beside_clients(with_example):
+    server = with_example()
+    ended = threading.Event()
+
+    def use():
+        with server.connect() as c:
+            while not ended.is_set():
+                replies = c.pipeline([["EX.REPLY", "integer"], ["SET", "k", "v"], ["EX.SET", "k", "w"],
+                                      ["EX.PAIRS", "1", "k"], ["EX.BOX", "get", "k"], ["GET", "k"]])
+                assert replies[1] == b"OK" and replies[5] in (b"v", b"w")
+                for reply in (replies[0], replies[2], replies[3], replies[4]):
+                    assert not isinstance(reply, Error) or b"unknown command" in reply, reply
+
+    def toggle():
+        try:
+            with server.connect() as c:
+                for _ in range(25):
+                    c.ok("MODULE", "UNLOAD", "example")
+                    c.ok("MODULE", "LOAD", path_of("example"))
+        finally:
+            ended.set()
+
+    in_threads(toggle, use, use, use, use)
+
+
+def test_calls_that_stop_the_world_from_all_threads(with_example):
+    server = with_example()
+
+    def stop():
+        with server.connect() as c:
+            for length in range(40):
+                c.ok("EX.CALL", "forward", "!", "CONFIG", "SET", "slowlog-max-len", str(100 + length))
+                c.ok("SET", "k", "v")
+
+    def add():
+        with server.connect() as c:
+            for _ in range(200):
+                c.call("EX.TELL", "2")
+
+    in_threads(stop, stop, add, add, stop)
+    with server.connect() as c:
+        assert c.call("GET", "ex:told") == b"%d" % (2 * 200 * 3)
+        assert c.call("CONFIG", "GET", "slowlog-max-len")[1] == b"139"

@@ -1,7 +1,7 @@
 /* An example of a module, and what tests load: it uses each part of the interface in a command of a
  * few lines. Built from the installed headers alone, it runs in keydb-server and in redis-server 7:
  *
- *     cc -shared -fPIC -I/usr/local/include/keydb -o example.so example.c
+ *     cc -shared -fPIC -I/usr/include/keydb -o example.so example.c
  *     keydb-server --loadmodule ./example.so one two
  *
  * What to notice: OnLoad registers commands and says what they are, and nothing stays of a module
