@@ -1,6 +1,8 @@
 /* See modules.h. */
 #include "engine/modules.h"
 
+_Thread_local const char *modules_running;
+
 static void (*list)(struct reply *r);
 
 void modules_set_list(void (*reply_list)(struct reply *r))

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 
 #include <string.h>
@@ -14,17 +15,25 @@
 
 /* ---- life ---- */
 
+/* The module's code is about to run. */
+static void enter(RedisModuleCtx *ctx)
+{
+    const struct module *m = ctx->module;
+    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+    ctx->module->running++;
+    ctx->outer = modules_running;
+    modules_running = m->name ? m->name : m->path;
+}
+
 void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
 {
-    m->running++;
     *ctx =
         (RedisModuleCtx){.get_api = api_get, .module = m, .held = held, .now_ms = clock_wall_ms()};
-    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+    enter(ctx);
 }
 
 void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
 {
-    m->running++;
     *ctx = (RedisModuleCtx){.get_api = api_get,
                             .module = m,
                             .call = c,
@@ -32,7 +41,7 @@ void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
                             .reply = c->reply,
                             .held = c->held,
                             .now_ms = c->now_ms};
-    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+    enter(ctx);
 }
 
 /* A module that has begun an aggregate and never told its length has broken its reply. */
@@ -60,6 +69,7 @@ void context_end(RedisModuleCtx *ctx)
     context_end_unit(ctx);
     arena_deinit(&ctx->pool);
     ctx->module->running--;
+    modules_running = ctx->outer;
 }
 
 void context_begin_unit(RedisModuleCtx *ctx)

@@ -19,6 +19,7 @@ struct context_owned {
 struct RedisModuleCtx {
     int (*get_api)(const char *name, void *pointer); /* first: RedisModule_Init reads it */
     struct module *module;
+    const char *outer; /* modules_running before */
     struct call *call; /* the command that runs; NULL: the module was called for another reason */
     struct session *session; /* the caller's; NULL: nobody's */
     struct reply *reply;     /* where replies go; NULL: nowhere */
