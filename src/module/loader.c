@@ -6,6 +6,7 @@
 #include "engine/call.h"
 #include "module/commands.h"
 #include "module/context.h"
+#include "module/shared_apis.h"
 #include "module/text.h"
 
 #include <dlfcn.h>
@@ -57,6 +58,7 @@ void loader_teardown(void)
     for (const struct module *m = loaded_first(); m; m = loaded_first()) {
         loaded_remove((struct module *)m);
         commands_forget((struct module *)m);
+        shared_apis_withdraw((struct module *)m);
         destroy((struct module *)m);
     }
 }
@@ -111,6 +113,7 @@ static void *open_library(const char *path, struct buf *error)
 static void withdraw(struct module *m) REQUIRES(gil)
 {
     commands_remove(m);
+    shared_apis_withdraw(m);
 }
 
 bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
@@ -148,6 +151,11 @@ static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
     unload_function unload = NULL;
     if (m->running > 0) { /* it calls MODULE UNLOAD, or waits for the world in another call */
         buf_append_cstr(error, "the module is running");
+        return false;
+    }
+    if (shared_apis_are_used(m)) {
+        buf_append_cstr(error, "the module exports APIs used by other modules. Please unload them "
+                               "first and try again");
         return false;
     }
     fetch_symbol(m->library, "RedisModule_OnUnload", &unload);

@@ -307,3 +307,23 @@ def test_calls_that_stop_the_world_from_all_threads(with_example):
     with server.connect() as c:
         assert c.call("GET", "ex:told") == b"%d" % (2 * 200 * 3)
         assert c.call("CONFIG", "GET", "slowlog-max-len")[1] == b"139"
+
+
+def test_what_modules_offer_one_another(make_server):
+    server = make_server({"enable-module-command": "yes"})
+    # One library has one set of variables, however often it is loaded: two modules are two files.
+    taker = server.file("takes.so")
+    shutil.copy(path_of("shares"), taker)
+    with server.connect() as c:
+        c.ok("MODULE", "LOAD", taker, "takes")
+        assert b"nobody offers it" in c.error("SHARES.TWICE", "4")
+        c.ok("MODULE", "LOAD", path_of("shares"), "gives")
+        assert c.call("SHARES.TWICE", "4") == 8
+        lines = c.call("INFO", "modules")
+        assert b"name=gives,ver=1,api=1,filters=0,usedby=[takes],using=[]" in lines
+        assert b"name=takes,ver=1,api=1,filters=0,usedby=[],using=[gives]" in lines
+        assert b"used by other modules" in c.error("MODULE", "UNLOAD", "gives")
+        c.ok("MODULE", "UNLOAD", "takes")
+        c.ok("MODULE", "UNLOAD", "gives")
+        assert c.call("MODULE", "LIST") == []
+    os.unlink(taker)
