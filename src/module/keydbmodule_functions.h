@@ -17,11 +17,12 @@
     F(int, GetSelectedDb, (RedisModuleCtx * ctx))                                                  \
     F(int, SelectDb, (RedisModuleCtx * ctx, int newid))                                            \
     F(unsigned long long, GetClientId, (RedisModuleCtx * ctx))                                     \
+    F(const char *, GetCurrentCommandName, (RedisModuleCtx * ctx))                                 \
+    F(void, Yield, (RedisModuleCtx * ctx, int flags, const char *busy_reply))                      \
+    /* How the server is, and who calls */                                                         \
     F(int, GetContextFlags, (RedisModuleCtx * ctx))                                                \
     F(int, GetContextFlagsAll, (void))                                                             \
     F(int, AvoidReplicaTraffic, (void))                                                            \
-    F(const char *, GetCurrentCommandName, (RedisModuleCtx * ctx))                                 \
-    F(void, Yield, (RedisModuleCtx * ctx, int flags, const char *busy_reply))                      \
     /* Memory */                                                                                   \
     F(void *, Alloc, (size_t bytes))                                                               \
     F(void *, TryAlloc, (size_t bytes))                                                            \
