@@ -16,7 +16,8 @@ static const struct api_function *const tables[] = {
     string_number_functions, reply_functions,    command_functions,    command_info_functions,
     command_key_functions,   call_functions,     call_reply_functions, replicate_functions,
     key_functions,           key_time_functions, dataset_functions,    key_string_functions,
-    shared_functions,        cluster_functions,  message_functions,    context_flag_functions,
+    shared_functions,        dict_functions,     cluster_functions,    message_functions,
+    context_flag_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

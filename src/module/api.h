@@ -54,6 +54,7 @@ extern const struct api_function dataset_functions[];
 extern const struct api_function key_string_functions[];
 extern const struct api_function message_functions[];
 extern const struct api_function cluster_functions[];
+extern const struct api_function dict_functions[];
 extern const struct api_function shared_functions[];
 
 /* Joins the tables, and its reverse. Aborts on a double name. Boot. */

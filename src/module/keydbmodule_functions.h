@@ -35,7 +35,6 @@
     F(size_t, MallocSize, (void *ptr))                                                             \
     F(size_t, MallocUsableSize, (void *ptr))                                                       \
     F(size_t, MallocSizeString, (RedisModuleString * str))                                         \
-    F(size_t, MallocSizeDict, (RedisModuleDict * dict))                                            \
     F(float, GetUsedMemoryRatio, (void))                                                           \
     /* Clocks, chance, the log */                                                                  \
     F(mstime_t, Milliseconds, (void))                                                              \
@@ -295,6 +294,7 @@
     F(RedisModuleDict *, CreateDict, (RedisModuleCtx * ctx))                                       \
     F(void, FreeDict, (RedisModuleCtx * ctx, RedisModuleDict * d))                                 \
     F(uint64_t, DictSize, (RedisModuleDict * d))                                                   \
+    F(size_t, MallocSizeDict, (RedisModuleDict * dict))                                            \
     F(int, DictSetC, (RedisModuleDict * d, void *key, size_t keylen, void *ptr))                   \
     F(int, DictReplaceC, (RedisModuleDict * d, void *key, size_t keylen, void *ptr))               \
     F(int, DictSet, (RedisModuleDict * d, RedisModuleString * key, void *ptr))                     \

@@ -199,3 +199,29 @@ def test_unloading(both):
     both("MODULE", "LOADEX", path_of("example"), "ARGS", "x", "y")
     both("MODULE", "LIST")
     both("EX.REPLY", "map")
+
+
+def test_dictionaries(make_server, make_oracle, connect):
+    options = {"loadmodule": path_of("dicts"), "enable-module-command": "yes"}
+    ours, theirs = connect(to=make_server(options)), connect(to=make_oracle(options))
+
+    def both(*words):
+        reply = ours.call(*words)
+        assert reply == theirs.call(*words), words
+
+    keys = ("", "a", "ab", "abc", "b", "ba", "foo", "foobar", "z" * 300, b"a\0b", b"\xff")
+    for number, key in enumerate(keys):
+        both("DICT.DO", "get", key, 0)
+        both("DICT.DO", "set", key, number)
+        both("DICT.DO", "set", key, 99)
+        both("DICT.DO", "replace", key, number * 2)
+    both("DICT.DO", "replace", "new", 5)
+    for operator in ("^", "$", "<", "<=", "==", ">=", ">"):
+        for key in (*keys, "aa", "foob", "zz"):
+            for direction in ("next", "prev"):
+                both("DICT.WALK", operator, key, direction, 5, "<=" if direction == "next" else ">", "abc")
+    for key in ("ab", "none", "", "foo"):
+        both("DICT.DO", "del", key, 0)
+        both("DICT.DO", "get", key, 0)
+        both("DICT.WALK", "^", "", "next", 20, "==", "b")
+    ours.ok("MODULE", "UNLOAD", "dicts")
