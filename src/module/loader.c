@@ -137,9 +137,10 @@ static bool is_refused(const struct module *m, struct missing_load_end *end,
         return true;
     }
     buf_printf(error, "%s: its OnLoad %s", m->path,
-               end->cut_off ? "ended in a call of a function that is not there yet"
-               : refused    ? "refused"
-                            : "has not called RedisModule_Init");
+               end->gave_up   ? "gave up"
+               : end->cut_off ? "called a function that is not there yet"
+               : refused      ? "refused"
+                              : "has not called RedisModule_Init");
     if (end->asked.len > 0) {
         buf_printf(error, "; it asked for these functions, which are not there yet: %s",
                    buf_cstr(&end->asked));

@@ -25,6 +25,7 @@ struct missing_guard {
     unsigned asked;
     const char *running; /* modules_running: another one's code is not this load's */
     size_t called; /* index of the function that it called; NAMES: unknown */
+    bool gave_up;
     sigjmp_buf out;
     struct sigaction before[CAUGHT];
     struct missing_guard *outer; /* of a load that this one is part of */
@@ -177,6 +178,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         siglongjmp(g->out, 1);
     }
     if (is_ours && number == SIGABRT && module_gave_up()) {
+        g->gave_up = true;
         siglongjmp(g->out, 1);
     }
     pass_on(number, info, context, &outermost->before[number == caught[0] ? 0 : 1]);
@@ -229,6 +231,7 @@ void missing_run_load(missing_load load, RedisModuleCtx *ctx, RedisModuleString 
         end->cut_off = false;
     }
     end_guard(&g);
+    end->gave_up = g.gave_up;
     if (g.called < NAMES) {
         buf_append_cstr(&end->called, names[g.called]);
     }

@@ -17,7 +17,8 @@ typedef int (*missing_load)(RedisModuleCtx *ctx, RedisModuleString **argv, int a
 
 struct missing_load_end {
     int result;        /* OnLoad's; REDISMODULE_ERR when it was cut off */
-    bool cut_off;      /* it called what is not there, or abort() */
+    bool cut_off;      /* it called what is not there, or gave up */
+    bool gave_up;      /* abort() */
     struct buf called; /* the function that it called, where that can be told; the caller's */
     struct buf asked;  /* all those that it has asked for, "A, B"; the caller's */
 };
