@@ -256,8 +256,7 @@ bool acl_save_file(void)
 static void keep_waiting(struct acl_user *user, const struct slice *rules, int count)
 {
     int n = acl_file.waiting_count++;
-    acl_file.waiting =
-        mem_realloc(acl_file.waiting, (size_t)(n + 1) * sizeof(*acl_file.waiting));
+    acl_file.waiting = mem_realloc(acl_file.waiting, (size_t)(n + 1) * sizeof(*acl_file.waiting));
     acl_file.waiting[n] = (struct waiting){.user = user};
     config_append_words(&acl_file.waiting[n].rules, rules, count);
 }

@@ -20,7 +20,7 @@ struct module {
     void *library;       /* dlopen's */
     _Atomic int options; /* SetModuleOptions */
     bool loading;        /* its OnLoad runs */
-    unsigned running; /* calls into it that have not returned; keyspace lock, exclusive */
+    unsigned running;    /* calls into it that have not returned; keyspace lock, exclusive */
     struct module_command **commands;
     unsigned command_count;
     struct module *next; /* in order of loading */

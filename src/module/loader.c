@@ -120,8 +120,7 @@ static void withdraw(struct module *m) REQUIRES(gil)
 }
 
 /* Why it is not let in, if it is not. */
-static bool is_refused(const struct module *m, struct missing_load_end *end,
-                       struct buf *error)
+static bool is_refused(const struct module *m, struct missing_load_end *end, struct buf *error)
 {
     bool refused = end->result != REDISMODULE_OK;
     if (!refused && m->name && loaded_find(slice_cstr(m->name))) {
@@ -152,8 +151,7 @@ static bool is_refused(const struct module *m, struct missing_load_end *end,
 static void log_asked(const char *path, struct slice names)
 {
     while (names.len > 0) {
-        const char *comma =
-            names.len > NAMES_BYTES ? memrchr(names.ptr, ',', NAMES_BYTES) : NULL;
+        const char *comma = names.len > NAMES_BYTES ? memrchr(names.ptr, ',', NAMES_BYTES) : NULL;
         size_t len = comma ? (size_t)(comma - names.ptr) : names.len;
         size_t step = comma ? len + 2 : len;
         log_warning("Module %s asked for functions that are not there yet: %.*s", path, (int)len,
@@ -162,6 +160,17 @@ static void log_asked(const char *path, struct slice names)
     }
 }
 
+/* A module that has not been let in goes. */
+static void give_up(struct module *m, bool cut_off) REQUIRES(gil)
+{
+    withdraw(m);
+    if (!cut_off) { /* else threads of its own may be there still */
+        dlclose(m->library);
+    }
+    destroy(m);
+}
+
+/* Whether it is let in; else it is gone. */
 static bool enter(struct module *m, missing_load load, struct buf *error) REQUIRES(gil)
 {
     struct missing_load_end end;
@@ -169,10 +178,7 @@ static bool enter(struct module *m, missing_load load, struct buf *error) REQUIR
     bool refused = is_refused(m, &end, error);
     log_asked(m->path, buf_slice(&end.asked));
     if (refused) {
-        withdraw(m);
-        if (!end.cut_off) { /* else threads of its own may be there still */
-            dlclose(m->library);
-        }
+        give_up(m, end.cut_off);
     }
     buf_deinit(&end.called);
     buf_deinit(&end.asked);
@@ -194,7 +200,6 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
     }
     struct module *m = create(path, library, args, arg_count);
     if (!enter(m, load, error)) {
-        destroy(m);
         return false;
     }
     loaded_add(m);

@@ -24,7 +24,7 @@ struct missing_guard {
     const void *variables[NAMES]; /* the module's, by function; NULL: not asked for */
     unsigned asked;
     const char *running; /* modules_running: another one's code is not this load's */
-    size_t called; /* index of the function that it called; NAMES: unknown */
+    size_t called;       /* index of the function that it called; NAMES: unknown */
     bool gave_up;
     sigjmp_buf out;
     struct sigaction before[CAUGHT];
@@ -171,8 +171,7 @@ static struct missing_guard *outermost; /* whose handlers are there; another thr
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct missing_guard *g = guard;
-    bool is_ours =
-        g && g->asked > 0 && g->running == modules_running && info->si_code != SI_USER;
+    bool is_ours = g && g->asked > 0 && g->running == modules_running && info->si_code != SI_USER;
     if (is_ours && number == SIGSEGV && calls_null(context)) {
         g->called = find_called(g, context);
         siglongjmp(g->out, 1);
@@ -186,8 +185,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void begin(struct missing_guard *g)
 {
-    *g = (struct missing_guard){
-        .called = NAMES, .running = modules_running, .outer = guard};
+    *g = (struct missing_guard){.called = NAMES, .running = modules_running, .outer = guard};
     if (!guard) {
         struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
         sigemptyset(&action.sa_mask);

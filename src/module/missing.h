@@ -1,8 +1,8 @@
 /* Functions of the interface that a module asks for and that are not there yet. Its variable stays
  * NULL, as on an older server, and a good module tests for that. One that calls it all the same, or
- * gives up by abort() then, ends its load and not the server: OnLoad is left where it stands. What the
- * module had begun of its own (memory, threads) stays then, and so does its library. Names that the
- * interface of Redis does not have either are not noted.
+ * gives up by abort() then, ends its load and not the server: OnLoad is left where it stands. What
+ * the module had begun of its own (memory, threads) stays then, and so does its library. Names that
+ * the interface of Redis does not have either are not noted.
  *
  * State: the thread's that loads; while it does, the handlers of SIGSEGV and SIGABRT. */
 #ifndef MODULE_MISSING_H
