@@ -198,7 +198,7 @@ def test_what_logs_are_told(with_example):
 
 
 def test_replicas_are_told(with_example):
-    server = with_example()
+    server = with_example({"repl-diskless-sync-delay": "0"})
     replica = with_example({"replicaof": "127.0.0.1 %d" % server.port}, files=["dump.rdb"])
     with server.connect() as c, replica.connect() as r:
         eventually(lambda: b"master_link_status:up" in r.call("INFO", "replication"), "the link")
