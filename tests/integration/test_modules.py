@@ -265,7 +265,7 @@ def test_log_and_slow_log(with_example):
 def test_a_command_is_alone_on_all_threads(with_example):
     """Each command of the module adds one twice, by a call and beside it: nobody sees an odd number."""
     server = with_example()
-    rounds, faults = 300, []
+    rounds, faults = 150, []
 
     def add():
         with server.connect() as c:
