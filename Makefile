@@ -311,6 +311,23 @@ $(filter $(BUILD)/unit/tools/%,$(unit_progs)): $(BUILD)/unit/%: $(BUILD)/unit/%.
 	$(link) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    $(TOOLS_LIBS) $(TEST_LIBS)
 
+# ---- Modules that tests load: tests/modules/*.c, each a shared object of its own, compiled with what
+# `make install` gives to authors of modules and without a sanitizer: redis-server loads them as well.
+test_modules := $(patsubst tests/modules/%.c,build/modules/%.so,$(sort $(wildcard tests/modules/*.c)))
+# What authors of modules compile with: the list of functions stands in the header itself.
+module_header := build/modules/include/keydbmodule.h
+module_list := src/module/keydbmodule_functions.h
+$(module_header): src/module/keydbmodule.h $(module_list)
+	@mkdir -p $(@D)
+	$(Q)awk '/^#include "module/ { while ((getline line < "$(module_list)") > 0) print line; next } { print }' $< >$@
+.PHONY: test-modules
+test-modules: $(test_modules)
+	@:
+$(test_modules): build/modules/%.so: tests/modules/%.c $(module_header)
+	$(call say,MODULE,$@)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O1 $(WARNINGS) $(WERROR) -Ibuild/modules/include -shared -fPIC -o $@.new $< && \
+	  mv -f $@.new $@
+
 # ---- Fuzzing: tests/fuzz/fuzz_*.c, libFuzzer with AddressSanitizer and UBSan.
 # FUZZ_SEED and FUZZ_RUNS make a round that is the same each time (tests/run-fuzz); `make test` sets them.
 FUZZ_SECONDS ?= 60
@@ -343,6 +360,7 @@ help:
 	@echo "make test             what has to pass: checks, unit tests, fuzzing, integration tests"
 	@echo "make gate             that, then the short rounds of the sanitizers: what .ci/run runs"
 	@echo "make test-all         everything, for hours (PARTS='asan tsan'; tests/run names them)"
+	@echo "make test-modules     modules that the tests load, of tests/modules"
 	@echo "make broken-lock      a server with a lock that is none, for the tests of the tests"
 	@echo "make test-unit        unit tests, one cmocka program a file (debug variant by default)"
 	@echo "make test-integration pytest over tests/integration, tests/differential (PYTEST_ARGS=...)"
@@ -396,7 +414,7 @@ endif
 test-unit-built:
 	@V=$(V) sh tests/run-units $(BUILD) $(unit_progs)
 
-test-integration: all
+test-integration: all test-modules
 	@$(run_pytest) $(PYTEST_ARGS)
 # Bounds are to end a hang, and for nothing else: far from what anything takes.
 run_pytest = KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} \

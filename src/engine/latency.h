@@ -29,6 +29,8 @@
 #include "base/slice.h"
 #include "resp/reply.h"
 
+/* An event's name and a NUL. */
+#define LATENCY_NAME_BYTES 40
 /* Notes a spike of `event` ("command", "fast-command", "expire-cycle" ...) if it reaches the
  * threshold. */
 void latency_note(const char *event, uint64_t duration_ms, int64_t wall_s);

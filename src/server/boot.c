@@ -50,6 +50,7 @@
 #include "persist/save.h"
 #include "active/active.h"
 #include "active/peer_links.h"
+#include "module/module.h"
 #include "repl/backlog.h"
 #include "repl/link.h"
 #include "repl/migrate.h"
@@ -126,6 +127,7 @@ static const struct option *const option_tables[] = {
     overload_options,
     random_limit_options,
     propagation_error_options,
+    module_options,
 };
 
 static const struct command_row *const command_tables[] = {
@@ -377,11 +379,14 @@ static void setup(void)
     repl_setup();
     script_setup();
     net_setup();
+    module_setup();
+    module_set_link(follow_is_connected);
 }
 
 static void teardown(void)
 {
     aof_teardown();
+    module_teardown();
     script_teardown();
     save_teardown();
     reclaim_teardown();
@@ -514,6 +519,16 @@ static bool begin_active(void)
     return fine;
 }
 
+static bool load_users(void)
+{
+    gil_wake();
+    gil_stop_world();
+    bool fine = acl_load_at_start();
+    gil_resume_world();
+    gil_sleep();
+    return fine;
+}
+
 /* Loads what there is, and serves. False (logged) when one of them cannot be. The addresses come
  * first: when another server has them, its files are left alone, which the loading might mend, and
  * its pid file. */
@@ -528,6 +543,9 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
+    if (!module_load_configured() || !load_users()) {
+        return false;
+    }
     active_prepare();
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
@@ -582,9 +600,6 @@ int boot_run(void)
         return 1;
     }
     greet();
-    if (!acl_load_at_start()) {
-        return 1;
-    }
     supervise_setup(server_settings.supervised);
     setup();
     int status = serve();
