@@ -403,7 +403,8 @@ def small_log(server):
 def test_cut_at_every_byte(make_server):
     server = make_server(AOF, files=FILES)
     log = small_log(server)
-    for length in range(len(log) + 1):
+    step = 3 if is_sanitized(server_path()) else 1  # it takes long to start, and is no word's length
+    for length in [*range(0, len(log), step), len(log)]:
         with open(server.file(INCREMENT), "wb") as file:
             file.write(log[:length])
         server.start()
@@ -414,7 +415,7 @@ def test_cut_at_every_byte(make_server):
                 assert len(keys) == 4
             client.ok("SET", "z", "1")  # goes behind what is whole
         server.stop()
-        if length % 16 == 0:
+        if length % (16 * step) == 0:
             server.start()
             with server.connect() as client:
                 assert sorted(client.call("KEYS", "*")) == keys + [b"z"]

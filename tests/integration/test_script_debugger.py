@@ -125,9 +125,9 @@ class Session:
             connection.send("EVAL", script, "1")
         else:
             connection.send("EVAL", script, str(len(keys)), *keys, *arguments)
-        self.lines = self._read()
+        self.lines = self.read()
 
-    def _read(self):
+    def read(self):
         lines = [bytes(line) for line in self.connection.read()]
         if lines and lines[-1] == b"<endsession>":
             lines.append(self.connection.read_frame()[0])
@@ -139,7 +139,7 @@ class Session:
 
     def say(self, *words):
         self.connection.send(*words)
-        return self._read()
+        return self.read()
 
 
 def split(line):
@@ -297,7 +297,7 @@ def test_the_server_ends_beside_a_session_in_sync_mode(make_server):
     session = begin(server, "SYNC", "redis.call('SET', 'a', 1)\nredis.breakpoint()\nredis.call('SET', 'b', 2)\nreturn 1")
     session.say("s")
     server.stop()
-    assert session._read() == [b"<endsession>", b":1\r\n"]
+    assert session.read() == [b"<endsession>", b":1\r\n"]
     server.start()
     with server.connect() as c:
         assert c.call("MGET", "a", "b") == [b"1", b"2"]
@@ -331,7 +331,7 @@ def test_a_session_in_sync_mode_is_a_script_that_takes_long(make_server):
         c.send("GET", "k")
         assert c.read().startswith(b"BUSY")
         c.ok("SCRIPT", "KILL")
-        lines = session._read()
+        lines = session.read()
         assert session.over and b"Script killed by user" in lines[-1]
         assert c.call("GET", "k") is None
 
@@ -348,14 +348,15 @@ def test_code_that_takes_long_ends(make_server):
 def test_a_loop_without_end_stops(make_server, make_oracle, threshold):
     """Without a threshold it has five seconds, lest a child never see that its client has left."""
     options = {"busy-reply-threshold": threshold}
-    seen = []
-    for each in make_server(options=options), make_oracle(options=options):
-        session = begin(each, "YES", "local a = 1\nwhile true do end")
+    sessions = [begin(each, "YES", "local a = 1\nwhile true do end")
+                for each in (make_server(options=options), make_oracle(options=options))]
+    for session in sessions:
         session.say("s")
-        seen.append(session.say("c"))
-        assert b"infinite loop" in seen[-1][0]
+        session.connection.send("c")
+    ours, theirs = [session.read() for session in sessions]
+    assert ours == theirs and b"infinite loop" in ours[0]
+    for session in sessions:
         assert b"script aborted" in session.say("a")[-1]
-    assert seen[0] == seen[1]
 
 
 @pytest.mark.parametrize("mode", ["YES", "SYNC"])
@@ -366,7 +367,7 @@ def test_a_loop_without_end_stops(make_server, make_oracle, threshold):
 def test_what_is_no_request_ends_the_session(server, client, mode, bytes_sent):
     session = begin(server, mode, "local a = 1\nreturn a")
     session.connection.send_raw(bytes_sent)
-    lines = session._read()
+    lines = session.read()
     assert session.over and b"protocol error" in lines[-1]
     client.ok("SET", "k", "v")
 
@@ -376,10 +377,10 @@ def test_requests_come_in_any_portions(server, mode):
     session = begin(server, mode, "local a = 1\nreturn a")
     data = encode("p", "KEYS") + encode("s") + encode("print", "a") + encode("c")
     session.connection.send_pieces([data[i:i + 1] for i in range(len(data))])
-    assert session._read() == [b"<value> {}"]
-    assert session._read()[0].startswith(b"* Stopped at 2")
-    assert session._read() == [b"<value> 1"]
-    session._read()
+    assert session.read() == [b"<value> {}"]
+    assert session.read()[0].startswith(b"* Stopped at 2")
+    assert session.read() == [b"<value> 1"]
+    session.read()
     assert session.over
 
 
@@ -421,7 +422,7 @@ def test_lines_are_bounded(make_server):
     session = begin(server, "YES", "for i = 1, 3000 do redis.debug(string.rep('x', 10000)) end\nreturn 1")
     lines = session.say("c")
     assert re.fullmatch(rb"<hint> \d+ more lines were too many\.", lines[-1])
-    assert session._read() == [b"<endsession>", b":1\r\n"]
+    assert session.read() == [b"<endsession>", b":1\r\n"]
 
 
 def test_where_it_is_refused(client, server, oracle):

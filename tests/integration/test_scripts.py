@@ -384,8 +384,6 @@ def test_sources_are_looked_at_before_they_are_parsed(client, ours_only):
     "local t = setmetatable({}, {}) getmetatable(t).__index = t return t.x",
     "return string.rep('x', 1e9)",
     "return string.rep('x', -1)",
-    "local s = 'x' while true do s = s .. s end",
-    "local t = {} while true do t[#t + 1] = string.rep(string.char(#t % 256, #t / 256), 500000) end",
     "return cjson.decode(string.rep('[', 100000))",
     "return string.find(string.rep('a', 100000), string.rep('a?', 100000) .. string.rep('a', 100000))",
     "return string.format('%99999d', 1)",
@@ -424,6 +422,18 @@ def test_hostile_scripts(client, connect, script):
         except Malformed as trouble:
             assert "deep" in str(trouble) or "integer" in str(trouble), trouble
         assert client.call("EVAL", "return 'alive'", "0") == b"alive"
+
+
+@pytest.mark.any_threads
+@pytest.mark.parametrize("script", [
+    "local s = 'x' while true do s = s .. s end",
+    "local t = {} while true do t[#t + 1] = string.rep(string.char(#t % 256, #t / 256), 500000) end",
+])
+def test_scripts_that_take_memory_without_end(client, connect, script):
+    hostile = connect(3)
+    assert b"memory" in hostile.error("EVAL", script, "0")
+    for each in hostile, client:
+        assert each.call("EVAL", "return 'alive'", "0") == b"alive"
 
 
 def test_memory_of_scripts_is_given_back(client, ours_only):

@@ -310,7 +310,7 @@ static void test_a_leaving_thread_keeps_its_balance(void **state)
 {
     (void)state;
     size_t before = mem_used_bytes();
-    for (int round = 0; round < 2 * MEM_MAX_THREADS; round++) {
+    for (int round = 0; round < MEM_MAX_THREADS + 64; round++) {
         pthread_t thread;
         void *block;
         assert_int_equal(pthread_create(&thread, NULL, keep_a_block, &round), 0);

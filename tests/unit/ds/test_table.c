@@ -553,7 +553,7 @@ static void test_random_is_about_uniform(void **state)
 {
     (void)state;
     static const uint64_t together[] = {1, 3, 100};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < UNIT_LONG(3); i++) {
         check_draws(100, HASH_GOOD, together[i]);
         check_draws(1300, HASH_GOOD, together[i]);
         check_draws(4 * 1408, HASH_GOOD, together[i]); /* half of the segments have split */

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/rand.h"
 #include "repl/chain.h"
+#include "long.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -95,7 +96,7 @@ static void test_random(void **state)
 {
     (void)state;
     size_t before = mem_used_bytes();
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < UNIT_LONG(50); round++) {
         struct chain c;
         struct chain_reader first, readers[4];
         chain_init(&c, rand_below(1u << 20));

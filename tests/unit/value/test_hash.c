@@ -267,7 +267,7 @@ static void test_large_hash_as_model(void **state)
 static void test_tiny_limits_as_model(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < UNIT_LONG(200); i++) {
         char entries[8], value[8];
         snprintf(entries, sizeof(entries), "%u", i % 4);
         snprintf(value, sizeof(value), "%u", i % 5 * 16);

@@ -281,7 +281,10 @@ static void test_limits_decide_the_encoding(void **state)
     assert_int_equal(encoding_after(128, 65), ENCODING_SKIPLIST);
     set_limits("9223372036854775807", "9223372036854775807");
     assert_int_equal(encoding_after(300, 64), ENCODING_LISTPACK);
+#if !defined(                                                                                      \
+    __SANITIZE_THREAD__) /* it takes ten times as long there, and one thread races with nobody */
     assert_int_equal(encoding_after(ZSET_LISTPACK_ENTRIES_CAP + 1, 64), ENCODING_SKIPLIST);
+#endif
 }
 
 static void test_members_decide_the_digest(void **state)
