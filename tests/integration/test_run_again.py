@@ -15,7 +15,7 @@ TESTS = os.path.join(REPOSITORY, "tests")
 LATE = "raise BoundPassed('too late')"
 
 
-def run(folder, tests, **environment):
+def run(folder, tests, jobs=0, **environment):
     """Status and output of a run of tests, each (name, what it does in its n-th run)."""
     lines = ["import os, time, pytest", "from lib.bounds import BoundPassed, eventually", "",
              "def turn(name):",
@@ -30,7 +30,7 @@ def run(folder, tests, **environment):
     (folder / "conftest.py").write_text("pytest_plugins = ['lib.outcome']\ndef pytest_addoption(parser):\n    pass\n")
     (folder / "pytest.ini").write_text("[pytest]\npythonpath = %s\n" % TESTS)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "KEYDB_TEST"))}
-    env.update(KEYDB_SERVER="/bin/true", KEYDB_TEST_FOLDERS=str(folder), PYTEST_JOBS="2", **environment)
+    env.update(KEYDB_SERVER="/bin/true", KEYDB_TEST_FOLDERS=str(folder), PYTEST_JOBS=str(jobs), **environment)
     done = subprocess.run([sys.executable, os.path.join(TESTS, "run_pytest.py"), "-q"], env=env, text=True,
                           capture_output=True)
     return done.returncode, done.stdout + done.stderr
@@ -42,7 +42,7 @@ def times(folder, name):
 
 def test_late_once_is_shaky(tmp_path):
     shaky = tmp_path / "shaky"
-    status, said = run(tmp_path, [("slow", [LATE]), ("good", [])], KEYDB_TEST_SHAKY=str(shaky))
+    status, said = run(tmp_path, [("slow", [LATE]), ("good", [])], jobs=2, KEYDB_TEST_SHAKY=str(shaky))
     assert status == 0 and "shaky" in said and "too late" in said.rpartition("shaky:")[2], said
     assert times(tmp_path, "slow") == 3 and times(tmp_path, "good") == 1
     assert shaky.read_text().count("test_slow") == 1
@@ -63,7 +63,7 @@ def test_late_again_fails(tmp_path, number):
 
 @pytest.mark.parametrize("fault", ["assert 0", "pytest.fail('the server: died')", "raise ValueError", "os._exit(1)"])
 def test_a_fault_is_never_run_again(tmp_path, fault):
-    status, said = run(tmp_path, [("bad", [fault])])
+    status, said = run(tmp_path, [("bad", [fault])], jobs=2)
     assert status == 1 and times(tmp_path, "bad") == 1, said
 
 

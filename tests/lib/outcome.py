@@ -2,15 +2,20 @@
 a bound passed (lib/bounds.py). A plugin of pytest; conftest.py registers it.
 
 KEYDB_TEST_OUTCOME names the file: {test: {"late": bool, "text": str}}; a test is named as pytest's command line
-takes it from where this run began.
+takes it from where this run began. The seconds of the slowest files stand beneath pytest's slowest tests: many
+short tests are long together.
 """
 
+import collections
 import json
 import os
 
 import pytest
 
 from lib.bounds import PASSED, bounded_test
+
+SLOWEST_FILES = 30
+SUMMARY_FROM_S = 60
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -33,6 +38,7 @@ class Outcome:
         self.path = path
         self.root = os.path.relpath(config.rootpath, config.invocation_params.dir)
         self.failed = {}
+        self.seconds = collections.Counter()  # of a file, in all its tests
 
     def _add(self, report):
         # A process that died has no such mark: it is a fault.
@@ -43,12 +49,20 @@ class Outcome:
         known["text"] += report.longreprtext + "\n"
 
     def pytest_runtest_logreport(self, report):
+        self.seconds[report.nodeid.partition("::")[0]] += report.duration
         if report.failed:
             self._add(report)
 
     def pytest_collectreport(self, report):
         if report.failed:
             self._add(report)
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if sum(self.seconds.values()) < SUMMARY_FROM_S:
+            return
+        terminalreporter.section("slowest %d files, of %d seconds" % (SLOWEST_FILES, sum(self.seconds.values())))
+        for path, seconds in self.seconds.most_common(SLOWEST_FILES):
+            terminalreporter.write_line("%7.1fs %s" % (seconds, path))
 
     def pytest_sessionfinish(self):
         with open(self.path, "w", encoding="utf-8") as file:
