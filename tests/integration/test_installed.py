@@ -203,7 +203,7 @@ class Package:
 
     def call(self, script, *words):
         path = "%s:%s" % (self.tools, os.environ["PATH"])
-        return run("sh", os.path.join(REPOSITORY, "pkg", "debian", script), *words, env={**os.environ, "PATH": path})
+        return run("sh", os.path.join(REPOSITORY, "pkg", "debian", script), *words, env={**os.environ, "PATH": path, "DPKG_ROOT": str(self.root)})
 
     def shown(self):
         found = {}
@@ -237,13 +237,17 @@ def test_alternatives_of_the_package(tmp_path, package, names):
     assert place.shown() == wanted
     place.call(package + ".prerm", "remove")
     assert place.shown() == {}
-    # Redis's own package has its programs there: they stay.
-    for name in names:
-        (place.root / ("usr/bin/redis-" + name)).write_text("theirs")
-    place.call(package + ".postinst", "configure")
-    assert {t for p, t in place.shown().items() if "/bin/" in p} == {"theirs"}
-    place.call(package + ".prerm", "remove")
-    assert {t for p, t in place.shown().items() if "/bin/" in p} == {"theirs"}
+    # Redis's own package has its programs there, or links (Debian's redis-server is one): they stay.
+    other = place.root / "usr/bin/theirs"
+    other.write_text("theirs")
+    for make in (lambda path: path.write_text("theirs")), (lambda path: path.symlink_to("theirs")):
+        for name in names:
+            make(place.root / ("usr/bin/redis-" + name))
+        for script in ("postinst", "configure"), ("prerm", "upgrade", "7.2.1"), ("prerm", "remove"):
+            place.call("%s.%s" % (package, script[0]), *script[1:])
+            assert place.shown() == {"usr/bin/redis-" + name: "theirs" for name in names}
+        for name in names:
+            (place.root / ("usr/bin/redis-" + name)).unlink()
 
 
 def test_packages_have_what_is_installed(make, tmp_path):
