@@ -4,6 +4,7 @@
 
 #include "engine/call.h"
 #include "engine/propagate.h"
+#include "engine/session.h"
 #include "value/stream.h"
 
 /* Argument `i` as an ID ("ms-seq", or "ms" with `missing_seq`); false with the error replied. */
@@ -30,6 +31,12 @@ void streams_reply_edge(struct reply *r, const struct entry *e, bool last);
 
 /* ---- for peers (streams_peers.c) ---- */
 
+/* Whether this server is an active replica, or repeats what one has told: then groups may have
+ * entries that nobody was given (value/stream_undelivered.h). */
+static inline bool streams_are_shared(const struct call *c)
+{
+    return unlikely(stream_id_tag != 0 || c->session->internal);
+}
 /* An entry that was added, where its ID belongs. Only while propagate_peers. */
 void streams_tell_peers_entry(struct call *c, struct slice key, struct stream_id id,
                               const struct slice *words, int count) REQUIRES(keyspace_lock);

@@ -383,9 +383,9 @@ static void teardown(void)
     script_teardown();
     save_teardown();
     reclaim_teardown();
-    parked_teardown();
     repl_teardown();
-    active_teardown();
+    active_teardown(); /* whose guests are parked */
+    parked_teardown();
     propagate_teardown();
     watching_teardown();
     db_teardown();

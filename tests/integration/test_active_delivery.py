@@ -105,6 +105,45 @@ def test_moves(make_node):
         assert sorted(a.call("LRANGE", "done", 0, -1)) == sorted(workers.got)
 
 
+def test_groups(make_node):
+    """Each entry is delivered to one consumer of a group, wherever it was added and wherever he reads."""
+    nodes = waiting(make_node, 3)
+    with nodes[0].connect() as c:
+        c.ok("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
+    check_equal(nodes, "the group")
+    got, lock, over, errors = [], threading.Lock(), threading.Event(), []
+
+    def consume(node, name):
+        try:
+            with node.connect(timeout_s=60) as c:
+                while not over.is_set():
+                    reply = c.call("XREADGROUP", "GROUP", "g", name, "COUNT", 3, "BLOCK", 200, "STREAMS", "s", ">")
+                    for entry in reply[0][1] if reply else ():
+                        c.call("XACK", "s", "g", entry[0])
+                        with lock:
+                            got.append(entry[0])
+        except Exception as error:  # the test shows it
+            errors.append(error)
+    threads = [threading.Thread(target=consume, args=(n, "c%d" % i)) for i, n in enumerate(nodes)]
+    for t in threads:
+        t.start()
+    added = []
+    try:
+        connections = [n.connect() for n in nodes]
+        for i in range(150):
+            added.append(connections[i % 3].call("XADD", "s", "*", "n", i))
+        eventually(lambda: errors or len(got) >= len(added), "all are delivered", 60)
+        for c in connections:
+            c.close()
+    finally:
+        over.set()
+        for t in threads:
+            t.join()
+    assert not errors, errors
+    assert sorted(got) == sorted(added)
+    check_equal(nodes, "afterwards")
+
+
 def test_who_waits_no_more_loses_nothing(make_node):
     """Clients that time out, or go, while something is on its way to them."""
     nodes = waiting(make_node, 2)
@@ -203,3 +242,14 @@ def test_wrong_kinds_and_transactions(make_node):
         for c in (ca, cb):
             assert c.call("BLPOP", "q", "0.05") is None
             assert c.error("XREADGROUP", "GROUP", "g", "c", "BLOCK", 10, "STREAMS", "s", ">").startswith(b"NOGROUP")
+
+
+def test_ends_while_clients_wait(make_node):
+    """Of the node itself and of others: it ends in order (the fixture looks)."""
+    nodes = waiting(make_node, 2)
+    clients = [n.connect() for n in nodes for _ in range(4)]
+    for i, c in enumerate(clients):
+        c.send("BLPOP", "q%d" % i, "r%d" % i, 0)
+    eventually(lambda: all(int(replication(n)["active_waiting_guests"]) > 0 for n in nodes), "they are guests", 30)
+    for n in nodes:
+        n.stop()
