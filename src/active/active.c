@@ -264,6 +264,12 @@ static bool check(const struct option *option, struct slice text, const char **e
     return false;
 }
 
+static bool apply_writes(const struct option *option UNUSED, const char **error UNUSED)
+{
+    peer_links_judge_writes();
+    return true;
+}
+
 const struct option active_options[] = {
     {.name = "active-replica",
      .type = OPTION_BOOL,
@@ -282,5 +288,10 @@ const struct option active_options[] = {
      .target = &active_settings.no_forward,
      .initial = "no",
      .check = check},
+    {.name = "allow-write-during-load",
+     .type = OPTION_BOOL,
+     .target = &active_settings.write_during_load,
+     .initial = "yes",
+     .apply = apply_writes},
     {.name = NULL},
 };
