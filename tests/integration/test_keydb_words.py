@@ -132,7 +132,7 @@ def test_a_truncated_backlog_keeps_nothing_and_connected_replicas_go_on(make_ser
         assert late.line().startswith(b"+FULLRESYNC")
         assert client.error("DEBUG", "TRUNCATE-REPL-BACKLOG", "x").startswith(b"ERR unknown subcommand")
         for replica in replicas:
-            in_step(primary, replica)
+            eventually(lambda: in_step(primary, replica), "in step", 60)
             assert everything(replica) == everything(primary)
         assert int(primary.info("stats")["sync_partial_err"]) == 1
 

@@ -514,7 +514,7 @@ static void test_short_strings(void **state)
         lp = listpack_append(lp, slice_of(text, len));
         const unsigned char *at = listpack_first(lp), *before = at;
         for (int i = 0; i < 2; i++) {
-            struct slice taken;
+            struct slice taken = {NULL, 0};
             assert_false(listpack_take_short(&at, &taken));
             assert_ptr_equal(at, before); /* an integer stays where it is */
             at = before = listpack_next(lp, at);
