@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/cron.h"
+#include "engine/function_store.h"
 #include "engine/gate.h"
 #include "engine/propagate.h"
 #include "keyspace/expire.h"
@@ -178,7 +179,8 @@ static void join(bool is_news)
     keyspace_lock_exclusive();
     node_files_load_into(NULL);
     node_files_attach(node);
-    if (is_news && db_all_keys() > 0) {
+    node_restore_libraries(node, buf_slice(&past.libraries));
+    if (is_news && (db_all_keys() > 0 || function_store_count() > 0)) {
         adopt();
     }
     keyspace_set_end_work(end_hold);

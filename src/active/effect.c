@@ -110,7 +110,7 @@ static const struct row rows[] = {
     {"publish",   EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"spublish",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"script",    EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"function",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"function",  EFFECT_LIBRARY, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.view", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.wait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.unwait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},

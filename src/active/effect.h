@@ -17,6 +17,7 @@ enum effect_class {
     EFFECT_STATE,   /* KEYDB.STATE: a node's content of a key that was in conflict */
     EFFECT_FLUSH,   /* whole, for every key of its database, or of all */
     EFFECT_KEYLESS, /* touches no key */
+    EFFECT_LIBRARY, /* likewise: libraries of functions (libraries.h) */
     EFFECT_UNTOLD,  /* never told by an active replica: its effects are told in another form */
 };
 
@@ -44,7 +45,7 @@ struct effect {
     enum effect_class class;
     enum effect_type type;
     unsigned flags; /* enum effect_flag */
-    int key;        /* its index in argv; 0 for EFFECT_FLUSH and EFFECT_KEYLESS */
+    int key;        /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
     int values;     /* of a command of several keys: words behind each key; else -1 */
     int scope;      /* what its members belong to within the key, as an index in argv; 0: the key */
     /* Members: argv[first], argv[first + step] ..., so many. None: the effects are the key's own.

@@ -275,6 +275,7 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit)
             uint64_t whole;
             struct version_vector *cover = effect.class == EFFECT_STATE ? cover_of(m, &c) : NULL;
             good = effect.class != EFFECT_UNTOLD &&
+                   (effect.class != EFFECT_LIBRARY || libraries_is_word(c.argc, c.argv)) &&
                    (effect.class != EFFECT_STATE ||
                     (cover && num_parse_i64(c.argv[2], &deadline) &&
                      num_parse_u64(c.argv[STATE_COMMAND_WHOLE], &whole)));
@@ -286,6 +287,16 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit)
         }
     }
     return true;
+}
+
+/* The keyspace is held, as for all that the executor does. */
+static void hear_of_library(const struct merge *m, struct dot dot, const struct unit_command *c,
+                            void (*hear)(struct libraries *l, struct library_word at, int argc,
+                                         const struct slice *argv)) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (m->libraries) {
+        hear(m->libraries, (struct library_word){dot, c->number}, c->argc, c->argv);
+    }
 }
 
 static void apply_one(struct merge *m, struct unit *unit, const struct unit_command *c,
@@ -300,6 +311,9 @@ static void apply_one(struct merge *m, struct unit *unit, const struct unit_comm
         break;
     case EFFECT_KEYLESS:
         m->executor->run(m->context, c->db, c->argc, c->argv);
+        break;
+    case EFFECT_LIBRARY:
+        hear_of_library(m, unit->dot, c, libraries_hear);
         break;
     default:
         apply_effect(m, unit, c, effect, now_ms);
@@ -330,7 +344,10 @@ void merge_own(struct merge *m, struct unit *unit)
     struct effect effect;
     while (unit_command_next(unit, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
-            if (effect.class == EFFECT_KEYLESS) {
+            if (effect.class == EFFECT_LIBRARY) {
+                hear_of_library(m, unit->dot, &c, libraries_heard_own);
+            }
+            if (effect.class == EFFECT_KEYLESS || effect.class == EFFECT_LIBRARY) {
                 continue;
             }
             unit->has_causes = unit->has_causes || effect.class == EFFECT_ORDER;

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "active/conflicts.h"
+#include "active/libraries.h"
 #include "active/origins.h"
 #include "active/unit.h"
 #include "active/window.h"
@@ -77,6 +78,7 @@ struct merge {
     struct origins *origins;
     struct window *window;
     struct conflicts *conflicts;
+    struct libraries *libraries; /* who uses the merge settles them; NULL: there are none */
     const struct merge_executor *executor;
     void *context;               /* the executor's */
     unsigned broken;             /* enum merge_break */

@@ -4,8 +4,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "engine/function_store.h"
-#include "engine/propagate.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
 #include "value/member_ttl.h"
@@ -30,6 +28,12 @@ struct node {
 };
 
 /* ---- its life ---- */
+
+/* Libraries that the files, or peers, brought. */
+static void on_library(struct slice row, void *context)
+{
+    log_head_library(&((struct node *)context)->head, row);
+}
 
 static void begin_epoch(struct node *n, const struct node_options *options)
 {
@@ -108,9 +112,11 @@ struct node *node_create(const struct node_options *options)
         .context = &n->execute,
         .broken = options->broken,
     };
+    n->merge.libraries = libraries_create(&n->origins);
     if (options->past) {
         take_past(n, options->past);
     }
+    libraries_watch(n->merge.libraries, on_library, n);
     log_head_init(&n->head, &n->origins, options->first_db);
     n->own.head = n->execute.head = &n->head;
     conflicts_watch(n->merge.conflicts, on_conflict, n);
@@ -129,6 +135,7 @@ void node_destroy(struct node **node)
         log_head_deinit(&n->head);
         window_destroy(&n->merge.window);
         conflicts_destroy(&n->merge.conflicts);
+        libraries_destroy(&n->merge.libraries);
         origin_log_destroy(&n->log);
         origins_deinit(&n->origins);
         mem_free(n);
@@ -222,6 +229,32 @@ static void remove_all_gone(struct node *n, const struct unit *unit) REQUIRES(ke
     }
 }
 
+/* A hold's work that no client asked for: what it runs is one unit of the logs, and not ours. */
+static struct executor_scope begin_work(struct node *n, struct dot dot) REQUIRES(keyspace_lock)
+{
+    struct executor_scope before = executor_begin();
+    n->own.muted = true;
+    log_head_begin(&n->head, dot);
+    return before;
+}
+
+static void end_work(struct node *n, const struct executor_scope *before) REQUIRES(keyspace_lock)
+{
+    libraries_settle(n->merge.libraries, db_at(n->execute.first_db));
+    executor_end(before);
+    log_head_end(&n->head);
+    n->own.muted = false;
+}
+
+/* One of our clients has changed which libraries go together. */
+static void settle_libraries(struct node *n) REQUIRES(keyspace_lock)
+{
+    if (libraries_are_unsettled(n->merge.libraries)) {
+        struct executor_scope before = begin_work(n, (struct dot){0, 0});
+        end_work(n, &before);
+    }
+}
+
 void node_settle(struct node *n)
 {
     struct unit *unit;
@@ -232,6 +265,7 @@ void node_settle(struct node *n)
         origin_log_append(n->log, unit);
         unit_release(unit);
     }
+    settle_libraries(n);
     n->execute.highest = n->clock.last;
 }
 
@@ -275,14 +309,10 @@ static bool names_known_dbs(const struct node *n, const struct unit *unit)
 
 static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(keyspace_lock)
 {
-    struct executor_scope before = executor_begin();
-    n->own.muted = true;
-    log_head_begin(&n->head, unit->dot);
+    struct executor_scope before = begin_work(n, unit->dot);
     n->execute.origin = dot_origin(unit->dot);
     merge_apply(&n->merge, unit, now_ms);
-    executor_end(&before);
-    log_head_end(&n->head);
-    n->own.muted = false;
+    end_work(n, &before);
     origin_log_append(n->log, unit);
     n->execute.highest = n->clock.last;
 }
@@ -372,6 +402,11 @@ bool node_is_merging(const struct node *n)
     return n->snapshot != NULL;
 }
 
+void node_restore_libraries(struct node *n, struct slice rows)
+{
+    libraries_restore(n->merge.libraries, rows);
+}
+
 void node_adopt(struct node *n)
 {
     assert(origins_at(&n->origins, n->self)->position == 0);
@@ -405,35 +440,23 @@ bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
                        int64_t deadline_ms, struct slice payload, int64_t now_ms)
 {
     assert(n->snapshot && db >= 0 && db < n->execute.dbs);
-    struct executor_scope before = executor_begin();
-    n->own.muted = true;
-    log_head_begin(&n->head, (struct dot){0, 0});
+    struct executor_scope before = begin_work(n, (struct dot){0, 0});
     bool good =
         merge_snapshot_key(&n->merge, n->snapshot, db, key, dot, deadline_ms, payload, now_ms);
     if (!good) {
         conflicts_note(n->merge.conflicts, db, key, 0, now_ms);
     }
-    executor_end(&before);
-    log_head_end(&n->head);
-    n->own.muted = false;
+    end_work(n, &before);
     return good;
 }
 
-void node_snapshot_library(struct node *n, struct slice source)
+bool node_snapshot_library(struct node *n, struct slice row)
 {
-    const struct slice words[] = {SLICE("FUNCTION"), SLICE("LOAD"), source};
-    struct buf ignored = {0};
     assert(n->snapshot);
-    if (function_store_load(source, false, &ignored) && propagate_on) {
-        struct executor_scope before = executor_begin();
-        n->own.muted = true;
-        log_head_begin(&n->head, (struct dot){0, 0});
-        propagate_command(db_at(n->execute.first_db), 3, words);
-        executor_end(&before);
-        log_head_end(&n->head);
-        n->own.muted = false;
-    }
-    buf_deinit(&ignored);
+    struct executor_scope before = begin_work(n, (struct dot){0, 0});
+    bool good = libraries_merge(n->merge.libraries, row);
+    end_work(n, &before);
+    return good;
 }
 
 /* KEYDB.MERGED clock positions. */

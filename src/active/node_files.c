@@ -23,7 +23,7 @@ static void tell(dots_put put, void *context)
     const struct node *n = files.node;
     if (n) {
         restored_tell(node_id(n), node_clock(files.node)->last, node_origins(files.node),
-                      node_merge(n)->conflicts, put, context);
+                      node_merge(n)->conflicts, node_merge(n)->libraries, put, context);
     }
 }
 

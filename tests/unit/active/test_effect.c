@@ -94,7 +94,7 @@ static void test_every_write_has_a_class(void **state)
 static const char *effects_of(const char *line)
 {
     static const char *const classes[] = {"order", "whole", "assign",  "add",
-                                          "state", "flush", "keyless", "untold"};
+                                          "state", "flush", "keyless", "library", "untold"};
     static char text[400];
     struct slice argv[WORDS_MAX], words[EFFECT_WORDS];
     const struct slice *command;

@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "real.h"
+#include "store.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
-#include "engine/function_store.h"
 #include "keyspace/reclaim.h"
 #include "active/full_sync_send.h"
 #include "active/full_sync_receive.h"
@@ -636,38 +636,28 @@ static void test_what_was_just_written_is_kept(void **state)
 
 /* ---- libraries ---- */
 
-static char library[64], loaded[64];
-
-static size_t library_count(void)
-{
-    return library[0] ? 1 : 0;
-}
-
-static struct slice library_code(size_t index)
-{
-    (void)index;
-    return slice_cstr(library);
-}
-
-static bool library_load(struct slice code, bool replace, struct buf *error)
-{
-    (void)replace;
-    (void)error;
-    snprintf(loaded, sizeof(loaded), "%.*s", (int)code.len, code.ptr);
-    return true;
-}
-
 static void test_libraries_come_along(void **state)
 {
     (void)state;
-    const struct function_store_ops ops = {
-        .count = library_count, .code = library_code, .load = library_load};
+    struct store stores[2] = {0};
+    struct buf set = {0};
+    size_t used;
+    const char *error = NULL;
     real_group_init_strangers(&group, 2, LOG_BYTES);
-    snprintf(library, sizeof(library), "#!lua name=x");
-    function_store_set_ops(&ops);
-    merge(1, 0);
-    function_store_set_ops(NULL);
-    assert_string_equal(loaded, library);
+    assert_true(store_load(&stores[0], SLICE("#!lua name=x f")));
+    store_use(&stores[0]);
+    keyspace_lock_exclusive();
+    node_restore_libraries(group.node[0], SLICE(""));
+    keyspace_unlock_exclusive();
+    tell_set(0, &set);
+    store_use(&stores[1]);
+    struct full_sync *c = create_contact();
+    assert_int_equal(full_sync_feed(c, buf_slice(&set), &used, &error), FULL_SYNC_WHOLE);
+    meet_all(c, 1);
+    full_sync_destroy(&c);
+    buf_deinit(&set);
+    store_use(NULL);
+    assert_string_equal(store_text(&stores[1]), "#!lua name=x f");
     end_group();
 }
 
