@@ -58,6 +58,12 @@ static bool of_key(int argc, const struct slice *argv)
     return argc == 2;
 }
 
+static bool of_member(int argc, const struct slice *argv)
+{
+    (void)argv;
+    return argc == 4;
+}
+
 /* Of the members of a group, which is the word behind the key. */
 #define OF_GROUP (1U << 8)
 #define GIVES_ALL (EFFECT_GIVES | EFFECT_UNDATES)
@@ -106,6 +112,9 @@ static const struct row rows[] = {
     {"decrby",    EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, without_options},
     {"hincrby",   EFFECT_ADD, EFFECT_HASH,   EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
     {"zincrby",   EFFECT_ADD, EFFECT_ZSET,   EFFECT_GIVES, 1, ONE_KEY, 3, 1, 1, NULL},
+    /* what its time has taken: a member, by itself; a key */
+    {"keydb.expired", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_TAKES | EFFECT_EXPIRES, 1, ONE_KEY, 3, 1, 1, of_member},
+    {"keydb.expired", EFFECT_ORDER, EFFECT_ANY, EFFECT_EXPIRES, 1, ONE_KEY, 0, 0, 0, NULL},
     /* no key */
     {"publish",   EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"spublish",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},

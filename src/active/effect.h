@@ -38,6 +38,7 @@ enum effect_flag {
     EFFECT_TAKES = 1 << 1,   /* it is gone afterwards */
     EFFECT_DATES = 1 << 2,   /* it gets a deadline, where it is there */
     EFFECT_UNDATES = 1 << 3, /* it has no deadline afterwards */
+    EFFECT_EXPIRES = 1 << 4, /* only where it has the deadline that is named */
 };
 
 /* What one command does to one of its keys. */

@@ -134,26 +134,6 @@ static bool execute_dump(void *context, int db, struct slice key, int64_t *deadl
 
 /* ---- running ---- */
 
-/* KEYDB.EXPIRED key deadline: the key's time has come, and it is gone for whoever has it with that
- * deadline. */
-static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
-    REQUIRES(keyspace_lock);
-static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
-{
-    int64_t deadline_ms;
-    struct keyref ref;
-    if (argc != 3 || !num_parse_i64(argv[2], &deadline_ms)) {
-        return false;
-    }
-    struct key key = key_of(argv[1]);
-    db_open(&ref, executor_db(x, db), &key, hlc_ms(x->clock), 0);
-    if (ref.entry && ref.entry->flags & ENTRY_EXPIRES &&
-        entry_expiry_ms(ref.entry) == deadline_ms) {
-        expire_delete(&ref);
-    }
-    return true;
-}
-
 /* Writes, and what goes to replicas beside them; nothing else has a place in a unit, whoever sends
  * it. What needs the world would end the hold. */
 static bool is_told(const struct call *c)
@@ -187,6 +167,38 @@ static bool run_call(struct executor *x, int db, int argc, const struct slice *a
     reply_reset(&x->reply);
     arena_reset(&x->arena);
     return good;
+}
+
+/* KEYDB.EXPIRED key deadline [member]: its time has come, and it is gone for whoever has it with
+ * that deadline. */
+static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
+    REQUIRES(keyspace_lock);
+static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
+{
+    static const char *const removals[VALUE_TYPE_COUNT] = {
+        [VALUE_HASH] = "HDEL", [VALUE_SET] = "SREM", [VALUE_ZSET] = "ZREM"};
+    int64_t deadline_ms;
+    struct keyref ref;
+    if (argc < 3 || argc > 4 || !num_parse_i64(argv[2], &deadline_ms) ||
+        deadline_ms == ENTRY_NO_EXPIRY) {
+        return false;
+    }
+    struct key key = key_of(argv[1]);
+    db_open(&ref, executor_db(x, db), &key, hlc_ms(x->clock), 0);
+    if (!ref.entry) {
+        return true;
+    }
+    if (argc == 4) {
+        if (!member_ttl_any(ref.entry) || member_ttl_get(ref.entry, argv[3]) != deadline_ms) {
+            return true;
+        }
+        const struct slice words[] = {slice_cstr(removals[entry_type(ref.entry)]), argv[1], argv[3]};
+        return run_call(x, db, 3, words);
+    }
+    if (entry_expiry_ms(ref.entry) == deadline_ms) {
+        expire_delete(&ref);
+    }
+    return true;
 }
 
 /* Words that are no commands of clients. */

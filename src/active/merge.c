@@ -40,6 +40,13 @@ static bool tells_persist(const struct window_write *write, int db, struct slice
     return false;
 }
 
+/* A key goes with the deadline that this names, or stays: whoever runs the same writes in the same
+ * order sees the same. */
+static bool is_key_expired(const struct window_write *write)
+{
+    return write->effect.class == EFFECT_ORDER && write->effect.flags & EFFECT_EXPIRES;
+}
+
 void merge_run(struct merge *m, const struct window_write *write, int db, struct slice key,
                int64_t now_ms)
 {
@@ -50,7 +57,7 @@ void merge_run(struct merge *m, const struct window_write *write, int db, struct
     bool had_deadline = e->has_deadline(m->context, db, key);
     if (!e->run(m->context, db, argc, argv)) {
         merge_conflict(m, db, key, now_ms);
-    } else if (had_deadline && write->effect.class != EFFECT_WHOLE &&
+    } else if (had_deadline && write->effect.class != EFFECT_WHOLE && !is_key_expired(write) &&
                !e->exists(m->context, db, key) && !tells_persist(write, db, key)) {
         merge_conflict(m, db, key, now_ms);
     }

@@ -221,8 +221,10 @@ static void remove_all_gone(struct node *n, const struct unit *unit) REQUIRES(ke
 {
     struct unit_command c = unit_command_before(unit);
     while (unit_command_next(unit, &c)) {
-        if (slice_equal_nocase(c.argv[0], "del") || slice_equal_nocase(c.argv[0], "unlink")) {
-            for (int i = 1; i < c.argc; i++) {
+        bool expired = slice_equal_nocase(c.argv[0], "keydb.expired");
+        if (expired || slice_equal_nocase(c.argv[0], "del") ||
+            slice_equal_nocase(c.argv[0], "unlink")) {
+            for (int i = 1; i < (expired ? 2 : c.argc); i++) {
                 remove_gone(n, c.db, c.argv[i]);
             }
         }
@@ -512,25 +514,6 @@ static bool is_ours_to_expire(const struct node *n, struct dot dot)
     return hlc_stamp_ms(heard) + n->silence_ms < hlc_ms(&n->clock);
 }
 
-/* KEYDB.EXPIRED key deadline, PERSIST key: the latter because who empties a key says so. */
-static void tell_expired(struct node *n, struct keyref *ref) REQUIRES(keyspace_lock)
-{
-    struct buf unit = {0}, deadline = {0};
-    buf_printf(&deadline, "%" PRId64, entry_expiry_ms(ref->entry));
-    buf_append_cstr(&unit, "*3\r\n$13\r\nKEYDB.EXPIRED\r\n");
-    unit_put_word(&unit, ref->key.name);
-    unit_put_word(&unit, buf_slice(&deadline));
-    buf_append_cstr(&unit, "*2\r\n$7\r\nPERSIST\r\n");
-    unit_put_word(&unit, ref->key.name);
-    /* First: what the AOF is told of it then is a record with that unit's dot. */
-    local_writes_tell(&n->own, ref->db->id - n->execute.first_db, buf_slice(&unit));
-    n->own.muted = true;
-    expire_delete(ref);
-    n->own.muted = false;
-    buf_deinit(&unit);
-    buf_deinit(&deadline);
-}
-
 bool node_judge(struct node *n, struct keyref *ref, int64_t now_ms)
 {
     int db = ref->db->id - n->execute.first_db;
@@ -543,6 +526,6 @@ bool node_judge(struct node *n, struct keyref *ref, int64_t now_ms)
     if (!expire_is_over(entry_expiry_ms(ref->entry), now_ms)) {
         return false; /* members of it: what goes is told as any write */
     }
-    tell_expired(n, ref);
+    expire_delete(ref); /* and tells it */
     return true;
 }

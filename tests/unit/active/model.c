@@ -235,8 +235,17 @@ static bool run_persist(struct model_value *v, int argc, const struct slice *arg
 
 static bool run_expired(struct model_value *v, int argc, const struct slice *argv)
 {
-    (void)argc;
-    if (v->type && v->deadline_ms == integer(argv[2])) {
+    if (argc == 4) {
+        int f = index_of(argv[3]);
+        if (v->there[f] && v->member_deadline_ms[f] && v->member_deadline_ms[f] == integer(argv[2])) {
+            v->there[f] = 0;
+            v->number[f] = 0;
+            v->member_deadline_ms[f] = 0;
+            if (is_empty(v)) {
+                clear(v);
+            }
+        }
+    } else if (v->type && v->deadline_ms == integer(argv[2])) {
         clear(v);
     }
     return true;
