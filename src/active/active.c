@@ -245,10 +245,10 @@ void active_write_info(struct buf *out)
     buf_printf(out,
                "active_node_id:%.*s\r\nactive_origins:%" PRIu32 "\r\nactive_log_bytes:%zu\r\n"
                "active_own_units:%" PRIu64 "\r\nactive_conflicts:%zu\r\n"
-               "active_states:%" PRIu64 "\r\n",
+               "active_states:%" PRIu64 "\r\nactive_digests:%" PRIu64 "\r\n",
                ACTIVE_NODE_CHARS, text, node_origins(node)->count - 1,
                origin_log_bytes(node_log(node)), node_own(node)->units,
-               conflicts_count(merge->conflicts), node_states(node));
+               conflicts_count(merge->conflicts), node_states(node), node_digests(node));
     delivery_write_info(out);
     keyspace_leave(taken);
 }

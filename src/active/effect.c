@@ -85,6 +85,7 @@ static const struct row rows[] = {
     {"flushdb",   EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"flushall",  EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.state", EFFECT_STATE, EFFECT_ANY,  0, 1, ONE_KEY, 0, 0, 0, NULL},
+    {"keydb.digests", EFFECT_STATE, EFFECT_ANY, 0, 2, 2, 0, 0, 0, NULL},
     /* assign */
     {"hset",      EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},
     {"hmset",     EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},

@@ -14,7 +14,7 @@ enum effect_class {
     EFFECT_WHOLE,   /* the key is what this says */
     EFFECT_ASSIGN,  /* each member named is what this says */
     EFFECT_ADD,     /* the one register named changes by so much */
-    EFFECT_STATE,   /* KEYDB.STATE: a node's content of a key that was in conflict */
+    EFFECT_STATE,   /* KEYDB.STATE, KEYDB.DIGESTS: a node's content of keys that were in conflict */
     EFFECT_FLUSH,   /* whole, for every key of its database, or of all */
     EFFECT_KEYLESS, /* touches no key */
     EFFECT_LIBRARY, /* likewise: libraries of functions (libraries.h) */
@@ -73,6 +73,12 @@ static inline struct slice effect_member(const struct effect *p, const struct sl
 static inline struct slice effect_scope(const struct effect *p, const struct slice *argv)
 {
     return p->scope > 0 ? argv[p->scope] : slice_of("", 0);
+}
+
+/* True for a state of which only the digest is told. */
+static inline bool effect_is_digest(const struct effect *p)
+{
+    return p->class == EFFECT_STATE && p->values != -1;
 }
 
 /* True when the command's class is told by the table, and not by default. Tests. */

@@ -2,6 +2,7 @@
 #include "active/executor.h"
 
 #include "base/clock.h"
+#include "base/crc.h"
 #include "base/num.h"
 #include "engine/propagate.h"
 #include "engine/tracking.h"
@@ -229,6 +230,12 @@ static bool execute_run(void *context, int db, int argc, const struct slice *arg
     return good;
 }
 
+static bool execute_survives(void *context, int db, int argc, const struct slice *argv)
+{
+    const struct entry *e = look(context, db, argv[1]);
+    return e && (argc == 3 || (member_ttl_supported(e) && value_ops_of[entry_type(e)]->has(e, argv[3])));
+}
+
 static bool execute_load(void *context, int db, struct slice key, int64_t deadline_ms,
                          struct slice payload)
 {
@@ -269,6 +276,41 @@ static bool execute_same(void *context, int db, struct slice key, struct slice p
     }
     entry_destroy(&theirs);
     return same;
+}
+
+/* Mixes all bits of a number. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static void add_member_deadline(struct slice member, int64_t at_ms, void *context)
+{
+    *(uint64_t *)context += mix(crc64(0, member.ptr, member.len) ^ mix((uint64_t)at_ms));
+}
+
+/* The value's own, into which its type and all deadlines are mixed. */
+static bool execute_digest(void *context, int db, struct slice key, struct buf *out)
+{
+    const struct entry *e = look(context, db, key);
+    uint8_t sum[DIGEST_BYTES] = {0};
+    uint64_t words[2];
+    if (!e || entry_type(e) == VALUE_CRON) {
+        return false;
+    }
+    uint64_t deadlines = (uint64_t)entry_type(e) + mix((uint64_t)entry_expiry_ms(e)), members = 0;
+    if (member_ttl_any(e)) {
+        member_ttl_each(e, add_member_deadline, &members);
+    }
+    value_ops_of[entry_type(e)]->digest(e, sum);
+    memcpy(words, sum, sizeof(words));
+    words[0] ^= mix(deadlines);
+    words[1] ^= members;
+    memcpy(sum, words, sizeof(words));
+    buf_append(out, (const char *)sum, sizeof(sum));
+    return true;
 }
 
 /* ---- flush ---- */
@@ -355,6 +397,7 @@ const struct merge_executor executor = {
     .run = execute_run,
     .flush = execute_flush,
     .exists = execute_exists,
+    .survives = execute_survives,
     .has_deadline = execute_has_deadline,
     .is_integer = execute_is_integer,
     .dot = execute_dot,
@@ -362,4 +405,5 @@ const struct merge_executor executor = {
     .dump = execute_dump,
     .load = execute_load,
     .same = execute_same,
+    .digest = execute_digest,
 };

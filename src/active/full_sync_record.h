@@ -23,8 +23,8 @@
 /* Of a K's length field. A value may be longer than a frame: nothing but the disk bounds what comes
  * aside. Nothing is allocated for what a length says, only for the bytes that have come. */
 #define FULL_SYNC_RECORD_MAX_BYTES (UINT64_C(1) << 36)
-/* A library is a text that somebody wrote, as a request. */
-#define FULL_SYNC_LIBRARY_MAX_BYTES ((size_t)1 << 30)
+/* A library is a text that somebody wrote. */
+#define FULL_SYNC_LIBRARY_MAX_BYTES ((size_t)16 << 20)
 /* A K before its name. */
 #define FULL_SYNC_KEY_HEAD_BYTES 30
 

@@ -118,7 +118,7 @@ static void note_flush(struct libraries *l, const struct library_word *at, bool 
         if (library_word_compare(l->origins, &s->at, at) < 0) {
             bool was_there = s->kind != LIBRARY_GONE;
             say_gone(s, at);
-            s->unsettled = was_there && !is_run;
+            s->unsettled = s->unsettled || (was_there && !is_run);
         }
     }
     l->unsettled = l->unsettled || !is_run;

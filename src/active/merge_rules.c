@@ -120,7 +120,8 @@ struct behind {
     bool gives_x, takes_x, dates_x; /* a member of X's */
     bool dates_several;             /* a deadline for more than one member */
     bool assigns_x;                 /* X's register, with a value */
-    bool redates_x, expires_x;      /* a member of X's: another deadline or none; by its deadline */
+    /* A member of X's: gets another deadline or none; goes by its deadline; is added to. */
+    bool redates_x, expires_x, adds_x;
     bool only_expires;              /* the key, all of them */
 };
 
@@ -146,6 +147,7 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
         b.only_expires = b.only_expires && expires_key(w);
         bool touches = names_one_of(w, named);
         b.expires_x = b.expires_x || (touches && w->effect.flags & EFFECT_EXPIRES);
+        b.adds_x = b.adds_x || (touches && w->effect.class == EFFECT_ADD);
         b.redates_x = b.redates_x || (touches && !gives(w) && w->effect.flags & DATING);
         b.gives = b.gives || gives(w);
         b.takes = b.takes || w->effect.flags & EFFECT_TAKES;
@@ -203,8 +205,9 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     }
     if (late->effect.flags & EFFECT_TAKES) {
         /* The key may have been away when it got its deadline; and a member that has another one
-         * by now may have had this one. */
-        return !b.dates_key && !(late->effect.flags & EFFECT_EXPIRES && b.redates_x);
+         * by now may have had this one, or have been added to if it had not. */
+        return !b.dates_key &&
+               !(late->effect.flags & EFFECT_EXPIRES && (b.redates_x || b.adds_x));
     }
     if (b.dates_key && b.takes) {
         return false;

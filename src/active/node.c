@@ -24,7 +24,7 @@ struct node {
     uint16_t self;
     int64_t silence_ms;
     int64_t now_ms; /* of the hold in which something comes */
-    uint64_t states;
+    uint64_t states, digests;
 };
 
 /* ---- its life ---- */
@@ -199,10 +199,16 @@ uint64_t node_states(const struct node *n)
     return n->states;
 }
 
+uint64_t node_digests(const struct node *n)
+{
+    return n->digests;
+}
+
 /* ---- our own units ---- */
 
 /* A key that only its time has taken may have been told as deleted because a write was about to
- * read it, and stand there still. What is told as gone is gone here. */
+ * read it, and stand there still. What is told as gone is gone here; which is told once more, for it
+ * may be another one by now, made with a time that is over. */
 static void remove_gone(struct node *n, int db, struct slice name) REQUIRES(keyspace_lock)
 {
     struct db *where = executor_db(&n->execute, db);
@@ -211,9 +217,7 @@ static void remove_gone(struct node *n, int db, struct slice name) REQUIRES(keys
     int64_t now_ms = hlc_ms(&n->clock);
     const struct entry *e = db_look(where, &key);
     if (e && (expire_is_over(entry_expiry_ms(e), now_ms) || member_ttl_all_due(e, now_ms))) {
-        n->own.muted = true;
         db_open(&ref, where, &key, now_ms, 0);
-        n->own.muted = false;
     }
 }
 
@@ -262,9 +266,9 @@ void node_settle(struct node *n)
     struct unit *unit;
     log_head_flush(&n->head);
     while ((unit = local_writes_take(&n->own)) != NULL) {
-        remove_all_gone(n, unit);
         merge_own(&n->merge, unit);
         origin_log_append(n->log, unit);
+        remove_all_gone(n, unit); /* and tells it behind that */
         unit_release(unit);
     }
     settle_libraries(n);
@@ -367,18 +371,57 @@ enum receiver_result node_take(struct node *n, const struct origin_id *origin, u
 
 /* ---- time ---- */
 
+/* Digests that are told together. */
+struct digests {
+    struct buf words;
+    int count, db;
+};
+
+static void tell_command(struct node *n, int db, struct slice command, int64_t now_ms)
+    REQUIRES(keyspace_lock);
+static void tell_command(struct node *n, int db, struct slice command, int64_t now_ms)
+{
+    conflicts_told(n->merge.conflicts, command.len, now_ms);
+    local_writes_tell(&n->own, db, command);
+    node_settle(n);
+}
+
+static void tell_digests(struct node *n, struct digests *d, int64_t now_ms) REQUIRES(keyspace_lock);
+static void tell_digests(struct node *n, struct digests *d, int64_t now_ms)
+{
+    struct buf command = {0};
+    if (d->count > 0) {
+        merge_digests(&n->merge, d->count, buf_slice(&d->words), &command);
+        tell_command(n, d->db, buf_slice(&command), now_ms);
+        n->digests += (uint64_t)d->count;
+    }
+    buf_clear(&d->words);
+    d->count = 0;
+    buf_deinit(&command);
+}
+
 static void tell_states(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock)
 {
     struct buf key = {0}, command = {0};
+    struct digests digests = {.db = 0};
     int db;
-    while (conflicts_take_due(n->merge.conflicts, now_ms, &db, &key)) {
+    bool same;
+    while (conflicts_take_due(n->merge.conflicts, now_ms, &db, &key, &same)) {
+        if (digests.db != db || digests.count == MERGE_DIGESTS_MAX) {
+            tell_digests(n, &digests, now_ms);
+            digests.db = db;
+        }
+        if (same && merge_put_digest(&n->merge, db, buf_slice(&key), &digests.words)) {
+            digests.count++;
+            continue;
+        }
         buf_clear(&command);
         merge_state(&n->merge, db, buf_slice(&key), &command);
-        conflicts_told(n->merge.conflicts, command.len, now_ms);
-        local_writes_tell(&n->own, db, buf_slice(&command));
-        node_settle(n);
+        tell_command(n, db, buf_slice(&command), now_ms);
         n->states++;
     }
+    tell_digests(n, &digests, now_ms);
+    buf_deinit(&digests.words);
     buf_deinit(&key);
     buf_deinit(&command);
 }

@@ -58,6 +58,7 @@ const uint8_t *node_id(const struct node *n);
 uint32_t node_id_tag(const struct node *n);
 uint16_t node_self(const struct node *n);
 uint64_t node_states(const struct node *n); /* told so far */
+uint64_t node_digests(const struct node *n);
 
 /* Another bound of the logs and the window (repl-backlog-size). */
 void node_set_log_bytes(struct node *n, size_t log_bytes) REQUIRES(keyspace_lock);
