@@ -52,8 +52,8 @@ bool conflicts_has(const struct conflicts *d, int db, struct slice key);
 /* The state's stamp that was noted for a pending one; 0 without. */
 uint64_t conflicts_stamp(const struct conflicts *d, int db, struct slice key);
 size_t conflicts_count(const struct conflicts *d);
-/* Takes a key out whose time has come: its state is to be told now; *same: or its digest. False when
- * there is none, or the pace forbids one. The name goes to `key`, which is cleared first. */
+/* Takes a key out whose time has come: its state is to be told now; *same: or its digest. False
+ * when there is none, or the pace forbids one. The name goes to `key`, which is cleared first. */
 bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key, bool *same);
 /* A state of so many bytes was told. */
 void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms);

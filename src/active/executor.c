@@ -193,7 +193,8 @@ static bool run_expired(struct executor *x, int db, int argc, const struct slice
         if (!member_ttl_any(ref.entry) || member_ttl_get(ref.entry, argv[3]) != deadline_ms) {
             return true;
         }
-        const struct slice words[] = {slice_cstr(removals[entry_type(ref.entry)]), argv[1], argv[3]};
+        const struct slice words[] = {slice_cstr(removals[entry_type(ref.entry)]), argv[1],
+                                      argv[3]};
         return run_call(x, db, 3, words);
     }
     if (entry_expiry_ms(ref.entry) == deadline_ms) {
@@ -233,7 +234,8 @@ static bool execute_run(void *context, int db, int argc, const struct slice *arg
 static bool execute_survives(void *context, int db, int argc, const struct slice *argv)
 {
     const struct entry *e = look(context, db, argv[1]);
-    return e && (argc == 3 || (member_ttl_supported(e) && value_ops_of[entry_type(e)]->has(e, argv[3])));
+    return e &&
+           (argc == 3 || (member_ttl_supported(e) && value_ops_of[entry_type(e)]->has(e, argv[3])));
 }
 
 static bool execute_load(void *context, int db, struct slice key, int64_t deadline_ms,

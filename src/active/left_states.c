@@ -1,4 +1,5 @@
-/* See left_states.h. Open addressing, without deletions: what is stable goes when it is built anew. */
+/* See left_states.h. Open addressing, without deletions: what is stable goes when it is built anew.
+ */
 #include "active/left_states.h"
 
 #include "base/mem.h"
@@ -25,8 +26,7 @@ void left_states_deinit(struct left_states *s)
 /* Anew, without those up to the floor. */
 static void rebuild(struct left_states *s, uint32_t capacity)
 {
-    struct left_states grown = {
-        mem_calloc(capacity, sizeof(*s->slots)), 0, capacity, s->floor};
+    struct left_states grown = {mem_calloc(capacity, sizeof(*s->slots)), 0, capacity, s->floor};
     for (uint32_t i = 0; i < s->capacity; i++) {
         if (s->slots[i].stamp > s->floor) {
             *slot_of(&grown, s->slots[i].hash) = s->slots[i];

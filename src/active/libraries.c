@@ -287,8 +287,9 @@ static int by_last_word(const void *a, const void *b)
     }
     size_t len = x->said->name_len < y->said->name_len ? x->said->name_len : y->said->name_len;
     order = memcmp(x->said->name, y->said->name, len);
-    return order ? order
-                 : (x->said->name_len > y->said->name_len) - (x->said->name_len < y->said->name_len);
+    return order
+               ? order
+               : (x->said->name_len > y->said->name_len) - (x->said->name_len < y->said->name_len);
 }
 
 /* All anew, from the last word down. */

@@ -44,11 +44,12 @@ void libraries_destroy(struct libraries **l);
 typedef void (*libraries_changed_fn)(struct slice row, void *context);
 void libraries_watch(struct libraries *l, libraries_changed_fn changed, void *context);
 
-/* True for a form that is told: FUNCTION LOAD REPLACE code, FUNCTION DELETE name, FUNCTION FLUSH. */
+/* True for a form that is told: FUNCTION LOAD REPLACE code, FUNCTION DELETE name, FUNCTION FLUSH.
+ */
 bool libraries_is_word(int argc, const struct slice *argv) MUST_CHECK;
 /* Such a word: a peer's, or one that our client has said and that has been run. */
-void libraries_hear(struct libraries *l, struct library_word at, int argc,
-                    const struct slice *argv) REQUIRES(keyspace_lock);
+void libraries_hear(struct libraries *l, struct library_word at, int argc, const struct slice *argv)
+    REQUIRES(keyspace_lock);
 void libraries_heard_own(struct libraries *l, struct library_word at, int argc,
                          const struct slice *argv) REQUIRES(keyspace_lock);
 /* True while something is to be settled. */

@@ -29,6 +29,7 @@ struct libraries {
     void *context;
 };
 
+/* The one order of words. */
 int library_word_compare(const struct origins *o, const struct library_word *a,
                          const struct library_word *b);
 /* NULL: nothing is said of it. */

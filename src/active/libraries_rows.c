@@ -37,8 +37,8 @@ void library_put_said(const struct libraries *l, const struct library_said *s, s
     if (s->kind == LIBRARY_HIDDEN) {
         source = slice_of(s->source, s->source_len);
     }
-    library_put_row(l->origins, &s->at, source.len > 0 ? 'S' : kind,
-                    slice_of(s->name, s->name_len), source, out);
+    library_put_row(l->origins, &s->at, source.len > 0 ? 'S' : kind, slice_of(s->name, s->name_len),
+                    source, out);
 }
 
 void libraries_put_word(const struct origins *o, struct library_word at, int argc,

@@ -150,16 +150,15 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
     merge_fold_find(m, &a->fold, -1);
 }
 
-/* The time of a conflict: of a key that may have been removed before its time, later. */
-static int64_t when(const struct merge *m, const struct arrival *a, int db, struct slice key,
-                    int64_t now_ms)
+/* The time of a conflict: later, where something may have been removed before its time. */
+static int64_t when(const struct arrival *a, int64_t now_ms)
 {
-    bool expired = false;
     for (int i = a->x + 1; i < (int)a->fold.view.count; i++) {
-        expired = expired || a->fold.view.writes[i].effect.flags & EFFECT_EXPIRES;
+        if (a->fold.view.writes[i].effect.flags & EFFECT_EXPIRES) {
+            return now_ms + CONFLICT_PATIENCE_MS;
+        }
     }
-    return expired && !m->executor->exists(m->context, db, key) ? now_ms + CONFLICT_PATIENCE_MS
-                                                               : now_ms;
+    return now_ms;
 }
 
 static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan plan, int db,
@@ -184,7 +183,7 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         break;
     case MERGE_GUESS:
         merge_run(m, x, db, key, now_ms);
-        merge_conflict(m, db, key, when(m, a, db, key, now_ms));
+        merge_conflict(m, db, key, when(a, now_ms));
         break;
     case MERGE_NEITHER:
         merge_conflict(m, db, key, now_ms);
@@ -211,8 +210,8 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
                         .key_dot = m->executor->dot(m->context, c->db, key)};
     window_add(m->window, unit, c, effect, NULL);
     open_arrival(m, &a, c->db, key, unit->dot, c->number);
-    enum merge_plan plan =
-        effect->class == EFFECT_WHOLE ? plan_whole(m, &a, c->db, key) : plan_part(m, &a, c->db, key);
+    enum merge_plan plan = effect->class == EFFECT_WHOLE ? plan_whole(m, &a, c->db, key)
+                                                         : plan_part(m, &a, c->db, key);
     carry_out(m, &a, plan, c->db, key, now_ms);
     window_view_deinit(&a.fold.view);
 }

@@ -108,7 +108,8 @@ void merge_state(const struct merge *m, int db, struct slice key, struct buf *ou
 
 /* The same by digests: one key's words are appended, false where only a state will do; and the
  * command of so many, of one database, in the hold in which their words were made. */
-bool merge_put_digest(const struct merge *m, int db, struct slice key, struct buf *words) MUST_CHECK;
+bool merge_put_digest(const struct merge *m, int db, struct slice key,
+                      struct buf *words) MUST_CHECK;
 void merge_digests(const struct merge *m, int count, struct slice words, struct buf *out);
 /* Keys of one such command. */
 #define MERGE_DIGESTS_MAX 64

@@ -1,5 +1,5 @@
-/* States that are told as digests (DESIGN.md, "Digests"): for whoever holds the same it is the state,
- * though without its bytes; for another one a state that he could not take. */
+/* States that are told as digests (DESIGN.md, "Digests"): for whoever holds the same it is the
+ * state, though without its bytes; for another one a state that he could not take. */
 #include "active/merge_priv.h"
 
 #include "base/mem.h"
@@ -19,8 +19,7 @@ bool merge_put_digest(const struct merge *m, int db, struct slice key, struct bu
         window_view(m->window, db, key, &view);
         unit_put_word(words, key);
         unit_put_word(words, buf_slice(&digest));
-        unit_put_word(words,
-                      slice_of(number, num_format_u64(number, merge_fold_void_upto(&view))));
+        unit_put_word(words, slice_of(number, num_format_u64(number, merge_fold_void_upto(&view))));
         window_view_deinit(&view);
     }
     buf_deinit(&digest);
@@ -59,8 +58,7 @@ static int insert(const struct merge *m, struct window_view *view, const struct 
     while (at > 0 && origins_compare(m->origins, state->dot, view->writes[at - 1].dot) < 0) {
         at--;
     }
-    memmove(view->writes + at + 1, view->writes + at,
-            (view->count - at) * sizeof(*view->writes));
+    memmove(view->writes + at + 1, view->writes + at, (view->count - at) * sizeof(*view->writes));
     view->writes[at] = *state;
     view->count++;
     return (int)at;
@@ -90,7 +88,7 @@ enum merge_digest_fit merge_digest_fits(const struct merge *m, int db,
             alone = !merge_fold_is_live(m, &f, i);
         }
         fit = alone && holds(m, db, key, state->argv[state->effect.key + 1]) ? MERGE_DIGEST_SAME
-                                                                            : MERGE_DIGEST_OTHER;
+                                                                             : MERGE_DIGEST_OTHER;
     }
     f.view.writes[x].argv = NULL; /* the caller's */
     window_view_deinit(&f.view);

@@ -122,7 +122,7 @@ struct behind {
     bool assigns_x;                 /* X's register, with a value */
     /* A member of X's: gets another deadline or none; goes by its deadline; is added to. */
     bool redates_x, expires_x, adds_x;
-    bool only_expires;              /* the key, all of them */
+    bool only_expires; /* the key, all of them */
 };
 
 static bool same_type(enum effect_type *type, enum effect_type other)
@@ -206,8 +206,7 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     if (late->effect.flags & EFFECT_TAKES) {
         /* The key may have been away when it got its deadline; and a member that has another one
          * by now may have had this one, or have been added to if it had not. */
-        return !b.dates_key &&
-               !(late->effect.flags & EFFECT_EXPIRES && (b.redates_x || b.adds_x));
+        return !b.dates_key && !(late->effect.flags & EFFECT_EXPIRES && (b.redates_x || b.adds_x));
     }
     if (b.dates_key && b.takes) {
         return false;

@@ -66,8 +66,8 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
         if (!is_ours_alone(k, w)) {
             continue;
         }
-        /* Where they have nothing, that may be because of a later deletion; but it was made by somebody
-         * who did not know of ours, and the write wins then. */
+        /* Where they have nothing, that may be because of a later deletion; but it was made by
+         * somebody who did not know of ours, and the write wins then. */
         if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) &&
             (later || !there)) {
             first = i;
@@ -106,8 +106,7 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
     struct dot ours = m->executor->dot(m->context, k->db, k->key);
     bool here = m->executor->exists(m->context, k->db, k->key), there = k->payload.len > 0;
     bool taken, same = same_content(m, k);
-    if (same &&
-        (!here || (ours.stamp == k->dot.stamp && ours.place == k->dot.place))) {
+    if (same && (!here || (ours.stamp == k->dot.stamp && ours.place == k->dot.place))) {
         return true;
     }
     if (here && there) {

@@ -207,8 +207,8 @@ uint64_t node_digests(const struct node *n)
 /* ---- our own units ---- */
 
 /* A key that only its time has taken may have been told as deleted because a write was about to
- * read it, and stand there still. What is told as gone is gone here; which is told once more, for it
- * may be another one by now, made with a time that is over. */
+ * read it, and stand there still. What is told as gone is gone here; which is told once more, for
+ * it may be another one by now, made with a time that is over. */
 static void remove_gone(struct node *n, int db, struct slice name) REQUIRES(keyspace_lock)
 {
     struct db *where = executor_db(&n->execute, db);

@@ -86,9 +86,9 @@ void node_tick(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
 /* The files' libraries are loaded, and this is what the files say of them (restored.libraries).
  * Before our first own write. */
 void node_restore_libraries(struct node *n, struct slice rows) REQUIRES(keyspace_lock);
-/* The databases have keys, or there are libraries, that no node has written (files of a server that was not active). They
- * count as the first write of our origin, which no log has: who lacks it needs everything. Before
- * our first own write. */
+/* The databases have keys, or there are libraries, that no node has written (files of a server that
+ * was not active). They count as the first write of our origin, which no log has: who lacks it
+ * needs everything. Before our first own write. */
 void node_adopt(struct node *n) REQUIRES(keyspace_lock);
 
 /* ---- MERGE (full_sync_receive.h): begin, each key in any holds, end ---- */

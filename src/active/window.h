@@ -79,7 +79,8 @@ uint64_t window_floor(const struct window *w);
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover);
 /* True when a state of the key, with this stamp and cover, can be begun from: every client's write
  * that it does not cover is here, and no later state of the key has left. States of other keys that
- * have left do not matter: so a window that holds fewer states than there are nodes does as well. */
+ * have left do not matter: so a window that holds fewer states than there are nodes does as well.
+ */
 bool window_holds_for_state(const struct window *w, int db, struct slice key,
                             const struct version_vector *cover, uint64_t stamp);
 /* Calls `visit` for the keys of a database (-1: of all) that have something here; it changes

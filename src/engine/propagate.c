@@ -502,7 +502,8 @@ static void on_expired(const struct expired *x)
     }
     unsigned targets = PROPAGATE_TO_ALL & ~PROPAGATE_TO_PEERS;
     if (x->count == 0) {
-        tell_words(targets, x->db, 2, (const struct slice[]){deletion(reclaim_lazy_expire()), x->key});
+        tell_words(targets, x->db, 2,
+                   (const struct slice[]){deletion(reclaim_lazy_expire()), x->key});
         end_units_of_others();
         return;
     }

@@ -167,7 +167,8 @@ static void note_miss(struct db *db, const struct key *key, const uintptr_t *slo
 {
     if (slot && keyspace_is_exclusive()) {
         const struct entry *e = table_entry(*slot);
-        expire_tell(db, e, slot_expired(*slot, now_ms) ? entry_expiry_ms(e) : ENTRY_NO_EXPIRY, true);
+        expire_tell(db, e, slot_expired(*slot, now_ms) ? entry_expiry_ms(e) : ENTRY_NO_EXPIRY,
+                    true);
     }
     if (slot || (event_wants_misses() && !(flags & DB_NO_STATS))) {
         expire_note(db, key);

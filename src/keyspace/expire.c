@@ -101,7 +101,8 @@ void expire_tell(const struct db *db, const struct entry *e, int64_t at_ms, bool
     }
 }
 
-/* Members that have gone: their bytes one behind the other, and where each ends; their deadlines. */
+/* Members that have gone: their bytes one behind the other, and where each ends; their deadlines.
+ */
 struct gone_members {
     struct buf bytes, ends, at_ms;
 };
@@ -125,13 +126,14 @@ static void tell_gone(const struct keyref *ref, enum value_type type, struct gon
             size_t begin = i > 0 ? ends[i - 1] : 0;
             members[i] = slice_of(gone->bytes.data + begin, ends[i] - begin);
         }
-        told.listener(&(struct expired){.db = ref->db,
-                                        .key = ref->key.name,
-                                        .type = type,
-                                        .members = members,
-                                        .members_at_ms = (const int64_t *)(const void *)gone->at_ms.data,
-                                        .count = count,
-                                        .due = true});
+        told.listener(
+            &(struct expired){.db = ref->db,
+                              .key = ref->key.name,
+                              .type = type,
+                              .members = members,
+                              .members_at_ms = (const int64_t *)(const void *)gone->at_ms.data,
+                              .count = count,
+                              .due = true});
         mem_free(members);
     }
     buf_deinit(&gone->at_ms);

@@ -59,8 +59,8 @@ struct expired {
     const struct db *db;
     struct slice key;
     const struct entry *entry; /* of a key: as it was, whole */
-    int64_t at_ms;             /* of a key: its deadline; ENTRY_NO_EXPIRY: those of all its members */
-    enum value_type type;      /* of members: what they were in */
+    int64_t at_ms;        /* of a key: its deadline; ENTRY_NO_EXPIRY: those of all its members */
+    enum value_type type; /* of members: what they were in */
     const struct slice *members;
     const int64_t *members_at_ms;
     int count;

@@ -224,7 +224,8 @@ void node_tend(struct node *n)
     struct buf key = {0}, command = {0};
     int db;
     bool same;
-    while (!n->merged && conflicts_take_due(n->merge.conflicts, n->group->now_ms, &db, &key, &same)) {
+    while (!n->merged &&
+           conflicts_take_due(n->merge.conflicts, n->group->now_ms, &db, &key, &same)) {
         struct buf words = {0};
         buf_clear(&command);
         if (same && merge_put_digest(&n->merge, db, buf_slice(&key), &words)) {

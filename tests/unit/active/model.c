@@ -238,7 +238,8 @@ static bool run_expired(struct model_value *v, int argc, const struct slice *arg
 {
     if (argc == 4) {
         int f = index_of(argv[3]);
-        if (v->there[f] && v->member_deadline_ms[f] && v->member_deadline_ms[f] == integer(argv[2])) {
+        if (v->there[f] && v->member_deadline_ms[f] &&
+            v->member_deadline_ms[f] == integer(argv[2])) {
             v->there[f] = 0;
             v->number[f] = 0;
             v->member_deadline_ms[f] = 0;

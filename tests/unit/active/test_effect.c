@@ -93,8 +93,8 @@ static void test_every_write_has_a_class(void **state)
 /* Pieces as text: class, key, members; one behind the other. */
 static const char *effects_of(const char *line)
 {
-    static const char *const classes[] = {"order", "whole", "assign",  "add",
-                                          "state", "flush", "keyless", "library", "untold"};
+    static const char *const classes[] = {"order", "whole",   "assign",  "add",   "state",
+                                          "flush", "keyless", "library", "untold"};
     static char text[400];
     struct slice argv[WORDS_MAX], words[EFFECT_WORDS];
     const struct slice *command;

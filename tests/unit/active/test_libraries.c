@@ -2,7 +2,8 @@
  * merged, and starts from files give the same libraries everywhere; those of the referee, who heard
  * all words in their one order.
  *
- * KEYDB_TEST_HISTORIES: how many; 0: without end. KEYDB_TEST_HISTORY: the one with this seed only. */
+ * KEYDB_TEST_HISTORIES: how many; 0: without end. KEYDB_TEST_HISTORY: the one with this seed only.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,9 +146,10 @@ static bool say(int i, int count, const struct word *words) NO_THREAD_SAFETY_ANA
     origins_advance(&n->origins, n->index[i], sequence);
     for (int k = 0; k < s->count; k++) {
         int argc = words_of(&s->words[k], argv);
-        libraries_heard_own(n->libraries,
-                            (struct library_word){dot_of(s->stamp, n->index[i], sequence), (uint32_t)k},
-                            argc, argv);
+        libraries_heard_own(
+            n->libraries,
+            (struct library_word){dot_of(s->stamp, n->index[i], sequence), (uint32_t)k}, argc,
+            argv);
     }
     settle(n);
     return true;
@@ -174,9 +176,10 @@ static bool deliver(int r, int from) NO_THREAD_SAFETY_ANALYSIS
     n->clock = s->stamp > n->clock ? s->stamp : n->clock;
     for (int k = 0; k < s->count; k++) {
         int argc = words_of(&s->words[k], argv);
-        libraries_hear(n->libraries,
-                       (struct library_word){dot_of(s->stamp, n->index[from], sequence), (uint32_t)k},
-                       argc, argv);
+        libraries_hear(
+            n->libraries,
+            (struct library_word){dot_of(s->stamp, n->index[from], sequence), (uint32_t)k}, argc,
+            argv);
     }
     settle(n);
     origins_advance(&n->origins, n->index[from], sequence);
