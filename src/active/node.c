@@ -116,6 +116,7 @@ struct node *node_create(const struct node_options *options)
     if (options->past) {
         take_past(n, options->past);
     }
+    hlc_go_on(&n->clock);
     libraries_watch(n->merge.libraries, on_library, n);
     log_head_init(&n->head, &n->origins, options->first_db);
     n->own.head = n->execute.head = &n->head;

@@ -41,12 +41,17 @@ static void test_clock(void **state)
     assert_true(hlc_next(&c) == (5000 << 16) + 8);
     assert_true(hlc_see(&c, 1));
     assert_true(hlc_tell(&c) == (5000 << 16) + 8);
-    test_now_ms = 6000;
-    assert_true(hlc_tell(&c) == 6000 << 16);
-    assert_true(hlc_next(&c) == (6000 << 16) + 1);
-    uint64_t day = (uint64_t)(6000 + DAY_MS) << 16;
+    test_now_ms = 1900; /* the group's time goes on: a second, but for a hundredth */
+    assert_int_equal(hlc_ms(&c), 5990);
+    assert_true(hlc_tell(&c) == 5990 << 16);
+    test_now_ms = 100000;
+    assert_int_equal(hlc_ms(&c), 5000 + 99100 - 991);
+    test_now_ms = 1000000; /* our own clock has come so far */
+    assert_true(hlc_tell(&c) == UINT64_C(1000000) << 16);
+    assert_true(hlc_next(&c) == (UINT64_C(1000000) << 16) + 1);
+    uint64_t day = (uint64_t)(1000000 + DAY_MS) << 16;
     assert_false(hlc_see(&c, day + (1 << 16)));
-    assert_true(c.last == (6000 << 16) + 1);
+    assert_true(c.last == (UINT64_C(1000000) << 16) + 1);
     assert_true(hlc_see(&c, day));
     assert_true(c.last == day);
 }
