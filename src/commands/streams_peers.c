@@ -92,7 +92,7 @@ static void insert(struct call *c, struct keyref *ref, struct stream_id id) REQU
     }
     bool last = stream_id_compare(id, stream_facts(ref->entry)->last_id) > 0;
     stream_insert(ref->entry, id, c->argv + 3, c->argc - 3);
-    stream_undelivered_note(stream_groups(ref->entry), id);
+    bool undelivered = stream_undelivered_note(stream_groups(ref->entry), id);
     streams_reply_id(c->reply, id);
     call_changed(c, ref, EVENT_STREAM, "xadd");
     if (unlikely(propagate_peers)) {
@@ -105,6 +105,9 @@ static void insert(struct call *c, struct keyref *ref, struct stream_id id) REQU
             propagate_add(&d, c->argv[i]);
         }
         propagate_draft_instead(c, &d);
+        if (undelivered) {
+            streams_propagate_undelivered(c, ref, id);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 from lib.active import check_equal, check_quiet, follow, make_node, mesh, preview  # noqa: F401 (fixtures)
 from lib.bounds import eventually
-from lib.replication import replication
+from lib.replication import in_step, replication
 from lib.resp import Closed, Error
 
 pytestmark = [pytest.mark.preview]
@@ -253,3 +253,36 @@ def test_ends_while_clients_wait(make_node):
     eventually(lambda: all(int(replication(n)["active_waiting_guests"]) > 0 for n in nodes), "they are guests", 30)
     for n in nodes:
         n.stop()
+
+
+def test_logs_and_replicas_know_what_is_undelivered(make_node, make_server, make_oracle):
+    """Of a node: what came in below a group's position is pending at a consumer of its own there, too."""
+    node = make_node(files=("appendonlydir",), appendonly="yes")
+    followers = [make_server({}), make_oracle()]
+    for f in followers:
+        with f.connect() as c:
+            c.ok("REPLICAOF", "127.0.0.1", node.port)
+
+    def pending(server):
+        with server.connect() as c:
+            return c.call("XPENDING", "x", "g", "-", "+", 10)
+
+    def have(what):
+        eventually(lambda: all([e[:2] for e in pending(f)] == what for f in followers), what, 30)
+    with node.connect() as c:
+        c.ok("XGROUP", "CREATE", "x", "g", "9999999999999-0", "MKSTREAM")
+        eventually(lambda: replication(node)["connected_slaves"] == "2" and in_step(node, *followers), "linked", 60)
+        one, two = c.call("XADD", "x", "*", "f", "1"), c.call("XADD", "x", "MAXLEN", 5, "*", "f", "2")
+        have([[one, b"(undelivered)"], [two, b"(undelivered)"]])
+    node.stop()
+    node.start()
+    assert [e[:2] for e in pending(node)] == [[one, b"(undelivered)"], [two, b"(undelivered)"]]
+    for f in followers:
+        with f.connect() as c:
+            c.ok("REPLICAOF", "127.0.0.1", node.port)
+    with node.connect() as c:
+        eventually(lambda: replication(node)["connected_slaves"] == "2" and in_step(node, *followers), "linked", 60)
+        assert c.call("XREADGROUP", "GROUP", "g", "me", "STREAMS", "x", ">") == [
+            [b"x", [[one, [b"f", b"1"]], [two, [b"f", b"2"]]]]]
+        have([[one, b"me"], [two, b"me"]])
+        assert [dict(zip(i[::2], i[1::2]))[b"name"] for i in c.call("XINFO", "CONSUMERS", "x", "g")] == [b"me"]
