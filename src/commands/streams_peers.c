@@ -7,6 +7,7 @@
 #include "commands/streams_priv.h"
 
 #include "keyspace/access.h"
+#include "keyspace/waiting.h"
 #include "value/stream_lag.h"
 #include "value/stream_undelivered.h"
 
@@ -138,6 +139,13 @@ WRITE_COMMAND(xinsert_command)
 
 /* ---- KEYDB.XPEND ---- */
 
+void streams_wake_for_undelivered(const struct keyref *ref, const struct stream_group *g)
+{
+    if (stream_undelivered(g)) {
+        waiting_note_change(ref->db, ref->key.name);
+    }
+}
+
 struct pend {
     struct stream_id last_id;
     int64_t delivered_ms, deliveries;
@@ -203,6 +211,7 @@ WRITE_COMMAND(xpend_command)
     if (g && c->argc > 7) {
         stream_undelivered_pass(ref.entry, g, from);
         stream_undelivered_tidy(g);
+        streams_wake_for_undelivered(&ref, g);
     }
     if (unlikely(propagate_peers) && c->dirty) {
         propagate_call_to_peers(c);

@@ -7,6 +7,8 @@
 #include "engine/session.h"
 #include "value/stream.h"
 
+struct stream_group;
+
 /* Argument `i` as an ID ("ms-seq", or "ms" with `missing_seq`); false with the error replied. */
 bool streams_arg_id(struct call *c, int i, uint64_t missing_seq, struct stream_id *id) MUST_CHECK;
 /* Argument `i` as the timeout of BLOCK; false with the error replied. Scripts may not ask for it:
@@ -44,6 +46,9 @@ void streams_tell_peers_entry(struct call *c, struct slice key, struct stream_id
 /* An entry that was added and told as XADD: tells the other logs which groups have it undelivered,
  * as XCLAIM. Only while propagate_on. */
 void streams_propagate_undelivered(struct call *c, const struct keyref *ref, struct stream_id id)
+    REQUIRES(keyspace_lock);
+/* Whoever waits for entries of the group is to look again when it has undelivered ones. */
+void streams_wake_for_undelivered(const struct keyref *ref, const struct stream_group *g)
     REQUIRES(keyspace_lock);
 /* IDs of what a command has taken out, which is all that peers are told of it: "name key [group] id
  * ...". Nothing while propagate_peers is false. */

@@ -144,31 +144,49 @@ def test_groups(make_node):
     check_equal(nodes, "afterwards")
 
 
-def test_who_waits_no_more_loses_nothing(make_node):
+def read_one(c):
+    reply = c.call("XREADGROUP", "GROUP", "g", "me", "COUNT", 3, "BLOCK", 10, "NOACK", "STREAMS", "q", ">")
+    return [fields[1] for _, fields in reply[0][1]] if reply else []
+
+
+def pop_one(c):
+    reply = c.call("BLPOP", "q", "0.01")
+    return reply[1:] if reply else []
+
+
+@pytest.mark.parametrize("take,put", [(pop_one, ("RPUSH", "q")), (read_one, ("XADD", "q", "*", "f"))],
+                         ids=("BLPOP", "XREADGROUP"))
+def test_who_waits_no_more_loses_nothing(make_node, take, put):
     """Clients that time out, or go, while something is on its way to them."""
     nodes = waiting(make_node, 2)
     got, lock, over = [], threading.Lock(), threading.Event()
+    with nodes[0].connect() as c:
+        if put[0] == "XADD":
+            c.ok("XGROUP", "CREATE", "q", "g", "0", "MKSTREAM")
+            check_equal(nodes, "the group")
 
     def come_and_go(node):
         while not over.is_set():
             with node.connect() as c:
-                reply = c.call("BLPOP", "q", "0.01")
-                if reply is not None:
-                    with lock:
-                        got.append(reply[1])
+                mine = take(c)
+                with lock:
+                    got.extend(mine)
     threads = [threading.Thread(target=come_and_go, args=(n,)) for n in nodes for _ in range(2)]
     for t in threads:
         t.start()
     with nodes[0].connect() as a, nodes[1].connect() as b:
         for i in range(200):
-            (a, b)[i % 2].call("RPUSH", "q", "e%d" % i)
-        eventually(lambda: len(got) >= 200, "all are given", 60)
-        over.set()
-        for t in threads:
-            t.join()
+            (a, b)[i % 2].call(*put, "e%d" % i)
+        try:
+            eventually(lambda: len(got) >= 200, "all are given", 60)
+        finally:
+            over.set()
+            for t in threads:
+                t.join()
         assert sorted(got) == sorted(b"e%d" % i for i in range(200))
         check_equal(nodes, "afterwards")
-        assert a.call("EXISTS", "q") == 0
+        if put[0] == "RPUSH":
+            assert a.call("EXISTS", "q") == 0
 
 
 def test_a_home_that_ends(make_node):
