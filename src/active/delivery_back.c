@@ -67,8 +67,7 @@ static bool take_head(struct leaves *l, uint64_t *count)
     struct slice line = l->rest.len > 0 ? take_line(l) : slice_of("", 0);
     bool map = line.len > 1 && line.ptr[0] == '%';
     l->broken = l->broken || line.len < 2 || (!map && line.ptr[0] != '*') ||
-                !num_parse_u64(slice_of(line.ptr + 1, line.len - 1), count) ||
-                *count > l->rest.len;
+                !num_parse_u64(slice_of(line.ptr + 1, line.len - 1), count) || *count > l->rest.len;
     *count *= map && !l->broken ? 2 : 1;
     return !l->broken;
 }

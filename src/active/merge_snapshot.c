@@ -66,8 +66,8 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
         if (!is_ours_alone(k, w)) {
             continue;
         }
-        /* Where they have nothing, that may be because of a later deletion; but it was made by somebody
-         * who did not know of ours, and the write wins then. */
+        /* Where they have nothing, that may be because of a later deletion; but it was made by
+         * somebody who did not know of ours, and the write wins then. */
         if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) &&
             (later || !there)) {
             first = i;

@@ -34,8 +34,8 @@ void streams_reply_edge(struct reply *r, const struct entry *e, bool last);
 /* ---- for peers (streams_peers.c) ---- */
 
 /* Whether this server is an active replica, or repeats what one may have told: then groups may have
- * entries that nobody was given (value/stream_undelivered.h). Only an active replica finds new ones;
- * who repeats is told of them. */
+ * entries that nobody was given (value/stream_undelivered.h). Only an active replica finds new
+ * ones; who repeats is told of them. */
 static inline bool streams_are_shared(const struct call *c)
 {
     return unlikely(stream_id_tag != 0 || c->session->internal);

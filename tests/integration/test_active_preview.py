@@ -129,9 +129,6 @@ def test_a_node_that_comes_back_empty(make_node):
 def test_ends_of_hold(make_node):
     """Transactions, scripts, blocked calls and expiries: each is one unit, told once."""
     a, b = mesh(make_node, 2)
-    eventually(lambda: all(replication(n)["active_members_agree"] == "1" and replication(n)["active_members"] == "2"
-                           for n in (a, b)), "they agree, and have told so", 60)
-    own = int(replication(a)["active_own_units"])
     with a.connect() as ca, b.connect() as cb, a.connect() as waits:
         ca.ok("MULTI")
         for i in range(5):
@@ -140,7 +137,7 @@ def test_ends_of_hold(make_node):
         ca.call("EXEC")
         ca.ok("SELECT", 0)
         ca.call("EVAL", "for i = 1, 10 do redis.call('RPUSH', 'l', i) end", 0)
-        assert int(replication(a)["active_own_units"]) == own + 2
+        assert replication(a)["active_own_units"] == "2"
         waits.send("BLPOP", "q", 0)
         eventually(lambda: a.info("clients")["blocked_clients"] == "1", "waits")
         cb.call("RPUSH", "q", "x", "y")

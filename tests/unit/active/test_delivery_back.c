@@ -57,14 +57,18 @@ static void test_each_pop(void **state)
         {"BLMOVE k l LEFT LEFT 0", "$1\r\ne\r\n", ""},
         {"XREADGROUP GROUP g c STREAMS s >", "*1\r\n$1\r\ns\r\n", ""},
         {"XREADGROUP COUNT 3 GROUP g c STREAMS s >",
-         "*1\r\n*2\r\n$1\r\ns\r\n*2\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n*2\r\n$3\r\n2-1\r\n*0\r\n",
+         "*1\r\n*2\r\n$1\r\ns\r\n*2\r\n*2\r\n$3\r\n1-1\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n*2\r\n$"
+         "3\r\n2-1\r\n*0\r\n",
          "12 XCLAIM s g (undelivered) 0 1-1 2-1 TIME 0 RETRYCOUNT 0 JUSTID"},
         {"XREADGROUP GROUP g c NOACK STREAMS s t > >",
-         "%2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*0\r\n$1\r\nt\r\n*1\r\n*2\r\n$3\r\n5-1\r\n*0\r\n",
+         "%2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*0\r\n$1\r\nt\r\n*1\r\n*2\r\n$3\r\n5-1\r\n*"
+         "0\r\n",
          "12 XCLAIM s g (undelivered) 0 1-1 TIME 0 RETRYCOUNT 0 JUSTID FORCE "
          "12 XCLAIM t g (undelivered) 0 5-1 TIME 0 RETRYCOUNT 0 JUSTID FORCE"},
-        {"XREADGROUP GROUP g c STREAMS s >", "*1\r\n*2\r\n$1\r\ns\r\n*9\r\n*2\r\n$3\r\n1-1\r\n*0\r\n", ""},
-        {"XREADGROUP GROUP g c STREAMS s >", "*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*-1\r\n", ""},
+        {"XREADGROUP GROUP g c STREAMS s >",
+         "*1\r\n*2\r\n$1\r\ns\r\n*9\r\n*2\r\n$3\r\n1-1\r\n*0\r\n", ""},
+        {"XREADGROUP GROUP g c STREAMS s >",
+         "*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*-1\r\n", ""},
         {"XREADGROUP STREAMS s >", "*1\r\n*2\r\n$1\r\ns\r\n*1\r\n*2\r\n$3\r\n1-1\r\n*0\r\n", ""},
         {"XREADGROUP GROUP g c STREAMS s >", "*-1\r\n", ""},
         {"BLPOP k 0", "-WRONGTYPE\r\n", ""},
@@ -88,9 +92,10 @@ static void test_what_may_be_written(void **state)
     struct slice push[] = {SLICE("LPUSH"), SLICE("k"), SLICE("e")};
     struct slice zadd[] = {SLICE("ZADD"), SLICE("k"), SLICE("1"), SLICE("m")};
     struct slice flush[] = {SLICE("FLUSHALL"), SLICE("k"), SLICE("e")};
-    struct slice claim[] = {SLICE("XCLAIM"), SLICE("s"), SLICE("g"), SLICE("(undelivered)"),
-                            SLICE("0"), SLICE("1-1"), SLICE("TIME"), SLICE("0"),
-                            SLICE("RETRYCOUNT"), SLICE("0"), SLICE("JUSTID")};
+    struct slice claim[] = {
+        SLICE("XCLAIM"),     SLICE("s"),   SLICE("g"),     SLICE("(undelivered)"),
+        SLICE("0"),          SLICE("1-1"), SLICE("TIME"),  SLICE("0"),
+        SLICE("RETRYCOUNT"), SLICE("0"),   SLICE("JUSTID")};
     assert_true(delivery_is_back(3, push) && delivery_is_back(4, zadd) &&
                 delivery_is_back(11, claim));
     claim[3] = SLICE("c");

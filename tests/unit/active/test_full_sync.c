@@ -611,12 +611,13 @@ static void test_a_key_that_only_both_have(void **state)
     end_group();
 }
 
-/* What was written a moment ago is still in the window; that they have no such key, and a later clock,
- * is no word against it. */
+/* What was written a moment ago is still in the window; that they have no such key, and a later
+ * clock, is no word against it. */
 static void test_what_was_just_written_is_kept(void **state)
 {
     (void)state;
-    static const char *const written[] = {"set k1 1", "hset k2 f v", "mset k3 1 k4 1", "rpush k5 e"};
+    static const char *const written[] = {"set k1 1", "hset k2 f v", "mset k3 1 k4 1",
+                                          "rpush k5 e"};
     real_group_init(&group, 2, LOG_BYTES, 0);
     for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
         real_run_one(&group, 1, 0, written[i]);
