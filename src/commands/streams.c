@@ -307,9 +307,8 @@ static void add_entry(struct call *c, struct keyref *ref, const struct add_optio
         db_put(ref, e);
     }
     stream_append(ref->entry, o->id, words, count);
-    if (streams_are_shared(c)) { /* a group may be further than the stream */
-        stream_undelivered_note(stream_groups(ref->entry), o->id);
-    }
+    bool undelivered = unlikely(stream_id_tag != 0) && /* a group may be further than the stream */
+                       stream_undelivered_note(stream_groups(ref->entry), o->id);
     streams_reply_id(c->reply, o->id);
     call_changed(c, ref, EVENT_STREAM, "xadd");
     if (unlikely(propagate_peers)) {
@@ -321,6 +320,9 @@ static void add_entry(struct call *c, struct keyref *ref, const struct add_optio
     }
     if (unlikely(propagate_on)) {
         propagate_entry(c, ref, o, trimmed, words, count);
+    }
+    if (unlikely(propagate_on && undelivered)) {
+        streams_propagate_undelivered(c, ref, o->id);
     }
 }
 

@@ -91,6 +91,7 @@ static void tidy(const struct call *c, const struct claim *claim)
 {
     if (streams_are_shared(c)) {
         stream_undelivered_tidy(claim->group);
+        streams_wake_for_undelivered(&claim->ref, claim->group);
     }
 }
 

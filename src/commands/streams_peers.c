@@ -7,6 +7,7 @@
 #include "commands/streams_priv.h"
 
 #include "keyspace/access.h"
+#include "keyspace/waiting.h"
 #include "value/stream_lag.h"
 #include "value/stream_undelivered.h"
 
@@ -92,7 +93,7 @@ static void insert(struct call *c, struct keyref *ref, struct stream_id id) REQU
     }
     bool last = stream_id_compare(id, stream_facts(ref->entry)->last_id) > 0;
     stream_insert(ref->entry, id, c->argv + 3, c->argc - 3);
-    stream_undelivered_note(stream_groups(ref->entry), id);
+    bool undelivered = stream_undelivered_note(stream_groups(ref->entry), id);
     streams_reply_id(c->reply, id);
     call_changed(c, ref, EVENT_STREAM, "xadd");
     if (unlikely(propagate_peers)) {
@@ -105,6 +106,9 @@ static void insert(struct call *c, struct keyref *ref, struct stream_id id) REQU
             propagate_add(&d, c->argv[i]);
         }
         propagate_draft_instead(c, &d);
+        if (undelivered) {
+            streams_propagate_undelivered(c, ref, id);
+        }
     }
 }
 
@@ -134,6 +138,13 @@ WRITE_COMMAND(xinsert_command)
 }
 
 /* ---- KEYDB.XPEND ---- */
+
+void streams_wake_for_undelivered(const struct keyref *ref, const struct stream_group *g)
+{
+    if (stream_undelivered(g)) {
+        waiting_note_change(ref->db, ref->key.name);
+    }
+}
 
 struct pend {
     struct stream_id last_id;
@@ -200,6 +211,7 @@ WRITE_COMMAND(xpend_command)
     if (g && c->argc > 7) {
         stream_undelivered_pass(ref.entry, g, from);
         stream_undelivered_tidy(g);
+        streams_wake_for_undelivered(&ref, g);
     }
     if (unlikely(propagate_peers) && c->dirty) {
         propagate_call_to_peers(c);

@@ -19,15 +19,18 @@ static void add(struct stream_group *g, struct stream_id id)
     stream_pending_give(g, c, id, then_ms, 0);
 }
 
-void stream_undelivered_note(struct radix *groups, struct stream_id id)
+bool stream_undelivered_note(struct radix *groups, struct stream_id id)
 {
+    bool found = false;
     struct radix_cursor at = radix_first(groups);
     for (; radix_cursor_valid(&at); radix_cursor_next(&at)) {
         struct stream_group *g = stream_group_at(&at);
         if (stream_id_compare(g->last_id, id) >= 0 && !stream_pending_find(g, id)) {
             add(g, id);
+            found = true;
         }
     }
+    return found;
 }
 
 void stream_undelivered_pass(const struct entry *e, struct stream_group *g, struct stream_id from)

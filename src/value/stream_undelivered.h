@@ -14,8 +14,8 @@
 /* The consumer that has them; NULL when the group has none. */
 struct stream_consumer *stream_undelivered(const struct stream_group *g);
 /* An entry has come in: it is undelivered for each group that is beyond it, and where it is not
- * pending. */
-void stream_undelivered_note(struct radix *groups, struct stream_id id);
+ * pending; true when there is such a group. */
+bool stream_undelivered_note(struct radix *groups, struct stream_id id);
 /* The group's position was `from`, and what it has been given since is pending: the other entries
  * up to its position are undelivered. */
 void stream_undelivered_pass(const struct entry *e, struct stream_group *g, struct stream_id from);
