@@ -87,7 +87,7 @@ static void drop_lost(struct call *c, struct claim *claim, struct stream_id id)
     }
 }
 
-static void tidy(const struct call *c, const struct claim *claim)
+static void tidy(const struct call *c, const struct claim *claim) REQUIRES(keyspace_lock)
 {
     if (streams_are_shared(c)) {
         stream_undelivered_tidy(claim->group);
