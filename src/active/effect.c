@@ -115,7 +115,8 @@ static const struct row rows[] = {
     {"zincrby",   EFFECT_ADD, EFFECT_ZSET,   EFFECT_GIVES, 1, ONE_KEY, 3, 1, 1, NULL},
     /* what its time has taken: a member, by itself; a key */
     {"keydb.expired", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_TAKES | EFFECT_EXPIRES, 1, ONE_KEY, 3, 1, 1, of_member},
-    {"keydb.expired", EFFECT_ORDER, EFFECT_ANY, EFFECT_EXPIRES, 1, ONE_KEY, 0, 0, 0, NULL},
+    {"keydb.expired", EFFECT_ORDER, EFFECT_ANY, EFFECT_EXPIRES, 1, ONE_KEY, 0, 0, 0, with_one_more},
+    {"keydb.expired", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     /* no key */
     {"publish",   EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"spublish",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
@@ -224,6 +225,9 @@ bool effect_of(int argc, const struct slice *argv, int number, struct effect *ef
                               .first = row->first,
                               .step = row->step,
                               .count = row->count};
+    if (effect->scope >= argc) {
+        return classify_order(argc, number, effect);
+    }
     if (row->count == REST) {
         effect->count = argc > row->first ? (argc - row->first + row->step - 1) / row->step : 0;
     } else if (row->count > 0 && row->first >= argc) {

@@ -74,8 +74,9 @@ void left_states_forget(struct left_states *s, uint64_t stable)
     }
     s->floor = stable > s->floor ? stable : s->floor;
     if (!any) {
+        uint64_t floor = s->floor;
         left_states_deinit(s);
-        s->floor = stable;
+        s->floor = floor;
     }
 }
 

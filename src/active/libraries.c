@@ -168,6 +168,36 @@ void libraries_note(struct libraries *l, const struct library_word *at, struct s
     l->unsettled = l->unsettled || !is_run;
 }
 
+/* What is gone by the last word about all needs no word of its own; nor what went longest ago. */
+static void forget_old(struct libraries *l)
+{
+    size_t gone = 0, oldest = 0;
+    for (size_t i = l->count; i-- > 0;) {
+        const struct library_said *s = l->all[i];
+        if (s->kind != LIBRARY_GONE) {
+            continue;
+        }
+        if (library_word_compare(l->origins, &s->at, &l->flushed) <= 0) {
+            forget(l, i);
+        } else {
+            gone++;
+        }
+    }
+    while (gone > LIBRARIES_GONE_MAX) {
+        const struct library_word *least = NULL;
+        for (size_t i = 0; i < l->count; i++) {
+            const struct library_said *s = l->all[i];
+            if (s->kind == LIBRARY_GONE &&
+                (!least || library_word_compare(l->origins, &s->at, least) < 0)) {
+                least = &s->at;
+                oldest = i;
+            }
+        }
+        forget(l, oldest);
+        gone--;
+    }
+}
+
 /* ---- words ---- */
 
 bool libraries_is_word(int argc, const struct slice *argv)
@@ -218,6 +248,9 @@ void libraries_heard_own(struct libraries *l, struct library_word at, int argc,
     for (size_t i = 0; i < l->count; i++) {
         /* One that was hidden may be back with this. */
         l->unsettled = l->unsettled || l->all[i]->kind == LIBRARY_HIDDEN;
+    }
+    if (!l->unsettled) {
+        forget_old(l);
     }
 }
 
@@ -325,36 +358,6 @@ static void settle_all(struct libraries *l, const struct db *db) REQUIRES(keyspa
         buf_deinit(&error);
     }
     mem_free(order);
-}
-
-/* What is gone by the last word about all needs no word of its own; nor what went longest ago. */
-static void forget_old(struct libraries *l)
-{
-    size_t gone = 0, oldest = 0;
-    for (size_t i = l->count; i-- > 0;) {
-        const struct library_said *s = l->all[i];
-        if (s->kind != LIBRARY_GONE) {
-            continue;
-        }
-        if (library_word_compare(l->origins, &s->at, &l->flushed) <= 0) {
-            forget(l, i);
-        } else {
-            gone++;
-        }
-    }
-    while (gone > LIBRARIES_GONE_MAX) {
-        const struct library_word *least = NULL;
-        for (size_t i = 0; i < l->count; i++) {
-            const struct library_said *s = l->all[i];
-            if (s->kind == LIBRARY_GONE &&
-                (!least || library_word_compare(l->origins, &s->at, least) < 0)) {
-                least = &s->at;
-                oldest = i;
-            }
-        }
-        forget(l, oldest);
-        gone--;
-    }
 }
 
 static void tell_changes(struct libraries *l)

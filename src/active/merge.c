@@ -221,7 +221,8 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
 static struct version_vector *cover_of(const struct merge *m, const struct unit_command *c)
 {
     if (slice_equal_nocase(c->argv[0], DIGESTS_COMMAND)) {
-        return (c->argc - DIGESTS_FIRST_KEY) % DIGESTS_KEY_WORDS == 0
+        int words = c->argc - DIGESTS_FIRST_KEY;
+        return words % DIGESTS_KEY_WORDS == 0 && words <= DIGESTS_KEY_WORDS * MERGE_DIGESTS_MAX
                    ? version_vector_decode(m->origins, c->argv[1])
                    : NULL;
     }

@@ -340,6 +340,10 @@ static bool take_unit(void *context, struct unit *unit, const char **error)
         *error = "a write that no node may tell, or of a database that is not here";
         return false;
     }
+    if (!window_follows(n->merge.window, unit->dot)) {
+        *error = "a write with a stamp that is not above its origin's last one";
+        return false;
+    }
     node_settle(n);
     apply(n, unit, n->now_ms);
     return true;

@@ -411,6 +411,13 @@ uint64_t window_floor(const struct window *w)
     return w->floor;
 }
 
+bool window_follows(const struct window *w, struct dot dot)
+{
+    uint16_t origin = dot_origin(dot);
+    const struct window_unit *last = origin < w->queue_count ? w->queues[origin].last : NULL;
+    return !last || last->unit->dot.stamp < dot.stamp;
+}
+
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover)
 {
     for (uint32_t i = 1; i < w->queue_count; i++) {

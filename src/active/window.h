@@ -75,6 +75,9 @@ void window_write_open(struct window_write *write);
 
 /* Stamp up to which writes may be missing. */
 uint64_t window_floor(const struct window *w);
+/* True when a unit with this dot may be put in: its stamp is above those of its origin that are
+ * here. */
+bool window_follows(const struct window *w, struct dot dot);
 /* True when every applied write that `cover` does not cover is here. */
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover);
 /* True when a state of the key, with this stamp and cover, can be begun from: every client's write

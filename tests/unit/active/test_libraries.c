@@ -393,6 +393,31 @@ static void test_what_nobody_has_written(void **state)
     end();
 }
 
+static void count_row(struct slice row, void *count)
+{
+    (void)row;
+    ++*(size_t *)count;
+}
+
+/* Also on the node whose clients delete them, which has nothing to settle. */
+static void test_what_went_long_ago_is_forgotten(void **state) NO_THREAD_SAFETY_ANALYSIS
+{
+    (void)state;
+    size_t rows = 0;
+    begin(1);
+    store_use(&nodes[0].store);
+    for (uint64_t i = 1; i <= LIBRARIES_GONE_MAX + 100; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "gone%d", (int)i);
+        const struct slice words[] = {SLICE("FUNCTION"), SLICE("DELETE"), slice_cstr(name)};
+        libraries_heard_own(nodes[0].libraries,
+                            (struct library_word){dot_of(i, nodes[0].index[0], i), 0}, 3, words);
+    }
+    libraries_each(nodes[0].libraries, false, count_row, &rows);
+    assert_int_equal(rows, LIBRARIES_GONE_MAX);
+    end();
+}
+
 static void test_damaged_rows_are_refused(void **state)
 {
     (void)state;
@@ -498,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_all_go),
         cmocka_unit_test(test_in_one_write_the_last_word_stands),
         cmocka_unit_test(test_what_nobody_has_written),
+        cmocka_unit_test(test_what_went_long_ago_is_forgotten),
         cmocka_unit_test(test_damaged_rows_are_refused),
         cmocka_unit_test(test_random_histories),
     };

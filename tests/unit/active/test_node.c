@@ -174,6 +174,27 @@ static enum receiver_result take(int node, const struct origin_id *id, uint64_t 
     return taken;
 }
 
+/* KEYDB.DIGESTS of so many keys, with the positions of somebody who has nothing. */
+static enum receiver_result take_digests(int node, const struct origin_id *id, uint64_t sequence,
+                                         uint64_t stamp, int keys)
+{
+    struct buf unit = {0};
+    buf_printf(&unit, "*%d\r\n", DIGESTS_FIRST_KEY + DIGESTS_KEY_WORDS * keys);
+    unit_put_word(&unit, SLICE(DIGESTS_COMMAND));
+    unit_put_word(&unit, slice_of("\0\0\0\0", 4));
+    for (int i = 0; i < keys; i++) {
+        unit_put_word(&unit, SLICE("k"));
+        unit_put_word(&unit, SLICE("digest"));
+        unit_put_word(&unit, SLICE("0"));
+    }
+    keyspace_lock_exclusive();
+    enum receiver_result taken = node_take(group.node[node], id, sequence, stamp, 0,
+                                           buf_slice(&unit), group.now_ms);
+    keyspace_unlock_exclusive();
+    buf_deinit(&unit);
+    return taken;
+}
+
 static void test_what_is_taken_once_and_what_never(void **state)
 {
     (void)state;
@@ -196,8 +217,14 @@ static void test_what_is_taken_once_and_what_never(void **state)
     assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$4\r\nSPOP\r\n$1\r\nn\r\n"), RECEIVED_NEVER);
     assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$11\r\nKEYDB.STATE\r\n$1\r\nn\r\n"),
                      RECEIVED_NEVER);
+    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nn\r\n"),
+                     RECEIVED_NEVER);
+    assert_int_equal(take(0, &peer, 2, now, 0, incr), RECEIVED_NEVER); /* the stamp of the first */
+    assert_int_equal(take(0, &peer, 2, now - 1, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(take_digests(0, &peer, 2, now + 1, MERGE_DIGESTS_MAX + 1), RECEIVED_NEVER);
     assert_int_equal(take(0, &peer, 2, now + 1, 0, incr), RECEIVED);
     assert_string_equal(real_run_one(&group, 0, 0, "get n"), "$2\r\n10\r\n");
+    assert_int_equal(take_digests(0, &peer, 3, now + 2, MERGE_DIGESTS_MAX), RECEIVED);
     struct origins *o = node_origins(group.node[0]);
     const struct origin *own = origins_at(o, node_self(group.node[0]));
     assert_int_equal(take(0, &own->id, own->position + 1, now, 0, incr), RECEIVED_GAP);
