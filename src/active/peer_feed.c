@@ -160,9 +160,18 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
     return kept;
 }
 
+static bool over(struct feed *f)
+{
+    const struct pull *p = (const struct pull *)f;
+    return atomic_load_explicit(&p->closing, memory_order_relaxed);
+}
+
 static int next(struct feed *f, struct iovec *vectors, int max UNUSED)
 {
     struct pull *p = (struct pull *)f;
+    if (over(f)) {
+        return -1;
+    }
     if (p->sent == p->out.len && !fill(p)) {
         log_notice(
             "Active peer %s:%lld requests what is not kept any more: its link is closed, and "
@@ -219,12 +228,6 @@ static void gone(struct feed *f)
     sender_deinit(&p->send);
     buf_deinit(&p->out);
     mem_free(p);
-}
-
-static bool over(struct feed *f)
-{
-    const struct pull *p = (const struct pull *)f;
-    return atomic_load_explicit(&p->closing, memory_order_relaxed);
 }
 
 static const struct feed_ops ops = {
@@ -375,6 +378,9 @@ bool peer_feed_hear(struct call *c)
         return false;
     }
     struct pull *p = (struct pull *)client->feed;
+    if (over(client->feed)) {
+        return true;
+    }
     atomic_store(&p->heard_ms, replica_clock_ms());
     if (!sender_hear(&p->send, node_origins(active_node()), c->argc - 2, c->argv + 2)) {
         log_warning("Active peer %s:%lld wants what is no origin", p->ip, (long long)p->port);
@@ -390,7 +396,7 @@ const struct command_row active_commands[] = {
      .run = pull_command,
      .arity = -HEAD_WORDS,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI | CMD_EXCLUSIVE |
-              CMD_BARRIER,
+              CMD_BARRIER | CMD_STALE,
      .group = "server",
      .since = "7.2.0",
      .summary = "Makes the connection one of an active replica that takes our writes.",
@@ -417,6 +423,17 @@ void peer_feeds_tick(int64_t now_ms, int64_t timeout_ms)
     }
     lock_release(&list.lock);
     peer_feeds_wake();
+}
+
+void peer_feeds_end(void)
+{
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        atomic_store(&p->closing, true);
+        p->holds = false; /* the logs go with the node; its thread stands */
+    }
+    lock_release(&list.lock);
+    feeds_wake();
 }
 
 int peer_feeds_with(uint64_t sequence)

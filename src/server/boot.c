@@ -528,7 +528,9 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
-    active_prepare();
+    if (!active_prepare()) {
+        return false;
+    }
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
         !net_start(base)) {
