@@ -113,6 +113,36 @@ static void test_origins_are_bounded(void **state)
     origins_deinit(&o);
 }
 
+/* A peer without end: so many at once, and more as time goes on, but never all of the table. */
+static void test_what_peers_bring_is_bounded(void **state)
+{
+    (void)state;
+    struct origins o;
+    struct origin_id id = origin_of('a', 0);
+    origins_init(&o);
+    assert_int_equal(origins_enter(&o, &id), 1);
+    origins_bound(&o);
+    for (id.epoch = 1; id.epoch <= ORIGINS_BURST; id.epoch++) {
+        assert_int_equal(origins_enter(&o, &id), id.epoch + 1);
+    }
+    assert_int_equal(origins_enter(&o, &id), 0);
+    origins_allow(&o);
+    assert_int_equal(origins_enter(&o, &id), ORIGINS_BURST + 2);
+    id.epoch = 1;
+    assert_int_equal(origins_enter(&o, &id), 2);
+    o.rows = mem_realloc(o.rows, (ORIGINS_MAX + 1) * sizeof(*o.rows));
+    memset(o.rows, 0, (ORIGINS_MAX + 1) * sizeof(*o.rows));
+    o.capacity = ORIGINS_MAX + 1;
+    o.count = ORIGINS_MAX - ORIGINS_OWN;
+    origins_allow(&o);
+    origins_allow(&o);
+    id.epoch = 99;
+    assert_int_equal(origins_enter(&o, &id), ORIGINS_MAX - ORIGINS_OWN);
+    id.epoch++;
+    assert_int_equal(origins_enter(&o, &id), 0);
+    origins_deinit(&o);
+}
+
 static void test_positions_as_bytes(void **state)
 {
     (void)state;
@@ -527,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_origins_are_bounded),
+        cmocka_unit_test(test_what_peers_bring_is_bounded),
         cmocka_unit_test(test_positions_as_bytes),
         cmocka_unit_test(test_origin_as_text),
         cmocka_unit_test(test_units),
