@@ -170,30 +170,6 @@ static void test_damaged_heads_are_refused(void **state)
     restored_deinit(&past);
 }
 
-/* The end of a life as a node: what comes behind it is of another one. */
-static void test_a_life_that_is_over(void **state)
-{
-    (void)state;
-    bool alone;
-    restored_init(&past, 0, DBS);
-    assert_null(take_record("KEYDB.DOT " ORIGIN " 1 7 CONFLICT 0 j 3 ALONE", &alone));
-    keyspace_lock_exclusive();
-    restored_apply(&past, 0, SLICE(""));
-    assert_int_equal(origins_at(&past.origins, 1)->position, 1);
-    assert_int_equal(conflicts_count(past.conflicts), 1);
-    assert_null(take_record("KEYDB.PARTED", &alone));
-    assert_true(alone);
-    restored_apply(&past, 0, SLICE(""));
-    assert_int_equal(past.origins.count, 1);
-    assert_int_equal(conflicts_count(past.conflicts), 0);
-    assert_int_equal(past.clock, 7);
-    assert_null(take_record("KEYDB.DOT " OTHER " 1 8 ALONE", &alone));
-    restored_apply(&past, 0, SLICE(""));
-    keyspace_unlock_exclusive();
-    assert_int_equal(past.origins.count, 2);
-    restored_deinit(&past);
-}
-
 /* Words put together from those that heads have, and from junk: taken or refused, and no more. */
 static void test_random_heads(void **state)
 {
