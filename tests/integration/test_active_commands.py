@@ -4,13 +4,12 @@ import os
 
 import pytest
 
-from lib.active import check_equal, check_quiet, cut, is_up, make_node, mesh, more_commands, preview, run_load
+from lib.active import PAIR_AND_MESH, check_equal, check_quiet, cut, is_up, make_node, mesh, more_commands, run_load
 from lib.bounds import eventually
 from lib.seeds import generator, seeds
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 LINES = ["RENAME K J", "RENAMENX K J", "COPY K J REPLACE", "COPY K J DB 1 REPLACE", "MOVE K 1", "SET K N", "APPEND K N",
          "RPUSH l:K N", "RENAME l:K l:J", "COPY l:K l:J REPLACE", "HSET h:K f N g N", "RENAME h:K h:J", "MOVE h:K 1",
@@ -28,7 +27,7 @@ def links_are_up(nodes):
     eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 @pytest.mark.parametrize("seed", seeds(1))
 def test_keys_that_move(make_node, count, seed):
     print("seed", seed)
@@ -50,7 +49,7 @@ def test_keys_that_move(make_node, count, seed):
     check_equal(nodes, "seed %d" % seed)
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 @pytest.mark.parametrize("what", ["FLUSHALL", "FLUSHDB"])
 def test_flushes_under_load(make_node, count, what):
     nodes = mesh(make_node, count)
@@ -72,6 +71,7 @@ def test_flushes_under_load(make_node, count, what):
     check_equal(nodes, what)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backlog", ["256mb", "1mb"])
 def test_a_value_of_100_mib(make_node, backlog):
     """Also one that the logs do not hold; and the link lives while it comes."""

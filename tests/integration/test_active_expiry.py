@@ -5,14 +5,13 @@ import time
 
 import pytest
 
-from lib.active import check_equal, check_quiet, cut, follow, is_up, make_node, mesh, preview
+from lib.active import PAIR_AND_MESH, check_equal, check_quiet, cut, follow, is_up, make_node, mesh
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.seeds import generator, seeds
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 SOON_MS = 1500
 SILENCE = {"repl-timeout": "1"}  # then a node tells what it finds of others'
@@ -77,7 +76,7 @@ def check_prolonged(node, later_ms):
 
 
 @pytest.mark.parametrize("how", ["sweep", "write"])
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 def test_what_was_prolonged_elsewhere_stays(make_node, count, how):
     """The node that wrote it is cut off, and takes it away when its time has come; or its clients do, who write."""
     nodes = mesh(make_node, count)
@@ -167,7 +166,8 @@ PLAIN = ["PERSIST k:%d", "GETEX k:%d PERSIST", "HPERSIST h:%d FIELDS 1 f", "PERS
          "HDEL h:%d f", "INCR n:%d", "HINCRBY h:%d g 1", "EXISTS k:%d", "HGET h:%d f"]
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@pytest.mark.long
+@PAIR_AND_MESH
 @pytest.mark.parametrize("seed", seeds(2))
 def test_random_deadlines_with_cuts(make_node, count, seed):
     print("seed", seed)

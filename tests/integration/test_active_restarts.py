@@ -6,17 +6,15 @@ import time
 
 import pytest
 
-from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, more_commands,
-                        preview, run_load)
+from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, more_commands, run_load)
 from lib.bounds import eventually
 from lib.replication import Load, replication
 from lib.resp import Error
 from lib.seeds import generator
 from lib.server import free_port
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 KEPT = {"rdb": {"save": ["3600", "1000000"]}, "aof": {"appendonly": "yes"}}
 FILES = ["dump.rdb", "appendonlydir"]
@@ -96,6 +94,7 @@ def test_a_node_goes_on(make_pair, kept, end):
     load_both(a, b, 23)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preamble", ["yes", "no"])
 def test_a_log_through_rewrites_under_load(make_pair, preamble):
     """Whatever write is in the base or behind it, its dot and its position are with it."""
@@ -140,6 +139,7 @@ def test_a_replay_does_what_was_done_for_peers(make_pair):
         assert about[about.index(b"max-deleted-entry-id") + 1] == b"5-1"
 
 
+@pytest.mark.long
 def test_a_log_that_is_turned_on(make_pair):
     """From its first base on it is as one that was there from the start, and the command that turns
     it on may stand amid a load."""
@@ -165,6 +165,7 @@ def test_a_log_that_is_turned_on(make_pair):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 def test_reload_keeps_dots(make_pair):
     """DEBUG RELOAD: the later write stays the later one.  What would bring older data is refused."""
     a, b = make_pair(KEPT["aof"])
@@ -210,6 +211,7 @@ def test_what_expires_while_a_node_is_away(make_pair):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 def test_a_large_file_is_loaded_behind(make_pair):
     """Clients are refused until the node is there, and it is linked only then."""
     a, b = make_pair(KEPT["aof"])
@@ -234,6 +236,7 @@ def test_a_large_file_is_loaded_behind(make_pair):
     assert replication(b)["active_origins"] == "3"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", sorted(KEPT))
 def test_data_that_no_node_has_written(make_node, make_server, kept):
     """They are the node's first write, now and after its next start."""
@@ -243,7 +246,6 @@ def test_data_that_no_node_has_written(make_node, make_server, kept):
         c.call("RPUSH", "l", "x", "y")
     server.stop()
     server.options.update({"active-replica": "yes", "multi-master": "yes"})
-    server.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
     for life in range(3):
         server.start()
         with server.connect() as c:
@@ -283,7 +285,6 @@ def test_config_rewrite_tells_all_whom_it_pulls_from(make_node, make_server):
     hosts = [["127.0.0.1", str(p.address()[1])] for p in peers]
     text = "active-replica yes\nmulti-master yes\n# first\nreplicaof %s %s\n# last\n"
     node = make_server(config=text % tuple(hosts[0]), files=["active-node"], start=False)
-    node.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
     node.start()
 
     def pulls_from(count):

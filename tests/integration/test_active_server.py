@@ -5,14 +5,13 @@ import time
 
 import pytest
 
-from lib.active import check_equal, check_quiet, make_node, mesh, preview
+from lib.active import check_equal, check_quiet, make_node, mesh
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.server import free_port
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 
 def test_info_and_role_of_several(make_node):
@@ -66,6 +65,7 @@ def test_enough_replicas_are_peers_too(make_node):
     check_equal([a, b], "afterwards")
 
 
+@pytest.mark.long
 def test_another_size_of_the_logs(make_node):
     """CONFIG SET repl-backlog-size: what is beyond goes, and more is kept from then on."""
     a, b = mesh(make_node, 2, **{"repl-backlog-size": "1mb"})
@@ -157,6 +157,7 @@ def check_equal_at_last(a, b, client):
     client.ok("CLIENT", "UNPAUSE")
 
 
+@pytest.mark.long
 def test_what_one_evicts_is_deleted_everywhere(make_node):
     """The logs count as memory, as a backlog does; here they are smaller than what may be kept."""
     a, b = mesh(make_node, 2, **{"repl-backlog-size": "4mb"})

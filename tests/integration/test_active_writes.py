@@ -7,16 +7,14 @@ import time
 import pytest
 
 from lib import pubsub
-from lib.active import (check_equal, check_quiet, cut, follow, is_up, make_node, mesh, more_commands,
-                        preview, run_load)
+from lib.active import (check_equal, check_quiet, cut, follow, is_up, make_node, mesh, more_commands, run_load)
 from lib.bounds import eventually, scaled
 from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator, seeds
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 
 @pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
