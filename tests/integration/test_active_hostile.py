@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from lib.active import (EPOCH, NODE, OPTIONS, Peer, check_equal, check_quiet, clock_frame, command, follow, frame,
+from lib.active import (EPOCH, NODE, Peer, check_equal, check_quiet, clock_frame, command, follow, frame,
                         head_record, is_up, key_record, make_node, origin_frame, record, stamp, write_frame)
 from lib.bounds import eventually, scaled
 from lib.replication import replication
-from lib.resp import Closed, Error
+from lib.resp import Error
 
 __all__ = ["make_node"]  # fixtures
 
@@ -68,8 +68,8 @@ FRAMES = {
         "KEYDB.DIGESTS", b"\0\0\0\0", *["k", "d", 0] * 65))), "no node may tell"),
     "no library": (lambda: named(write(commands=command("FUNCTION", "LOAD", "REPLACE", "nothing"))),
                    "no node may tell"),
-    "stamps that go back": (lambda: named(write(1, stamp(0, 9), command("PUBLISH", "c", "m")),
-                                          write(2, stamp(-5000))), "not above"),
+    "stamps that go back": (lambda: origin_frame(1, OTHER) + write(1, stamp(0, 9), command("PUBLISH", "c", "m")) +
+                            write(2, stamp(-5000)), "not above"),
     "origins without end": (lambda: b"".join(origin_frame(i + 1, NODE, i + 1) for i in range(5000)), "no room"),
     "positions without end": (lambda: named(write(commands=command(
         "KEYDB.STATE", "k", 0, "", struct.pack("<I", 60000) + b"".join(
@@ -217,14 +217,14 @@ def test_who_asks_for_nonsense(make_node):
         assert isinstance(c.call("KEYDB.PULL", "1", me, now), Error)
         assert isinstance(c.call("EXEC"), Error)
         assert isinstance(c.call("EVAL", "return redis.call('keydb.pull', '1', ARGV[1], ARGV[2])", 0, me, now), Error)
-    with node.connect() as p:
+    with socket.create_connection(("127.0.0.1", node.port)) as p:
+        p.settimeout(scaled(20))
         many = sum(([("%048x" % i), "5", "1"] for i in range(20000)), [])  # nobody has heard of those
-        p.send("KEYDB.PULL", "1", me, now, *many)
-        assert p.read().startswith(b"PULL ")
-        p.send("REPLCONF", "PULL-ACK", "nonsense")
-        with pytest.raises(Closed):
-            p.read_to_end()
-            raise Closed("it has ended")
+        p.sendall(command("KEYDB.PULL", "1", me, now, *many))
+        assert p.recv(6) == b"+PULL "
+        p.sendall(command("REPLCONF", "PULL-ACK", "nonsense"))
+        while p.recv(1 << 16):
+            pass
     eventually(lambda: "wants what is no origin" in node.output(), "said")
     check_unharmed(node)
 
@@ -248,9 +248,9 @@ def test_a_puller_that_never_reads(make_node):
 def test_who_says_nothing_is_forgotten(make_node, peer):
     """On both ends, after repl-timeout."""
     node = make_node(**{"repl-timeout": "1"})
-    with node.connect() as c, node.connect() as mute:
+    with node.connect() as c, socket.create_connection(("127.0.0.1", node.port)) as mute:
         c.ok("SET", "k", "ours")
-        mute.send("KEYDB.PULL", "1", NODE.hex(), stamp())
+        mute.sendall(command("KEYDB.PULL", "1", NODE.hex(), stamp()))
         eventually(lambda: replication(node)["connected_slaves"] == "1", "it pulls")
         eventually(lambda: replication(node)["connected_slaves"] == "0", "it is forgotten", 30)
         c.ok("REPLICAOF", "127.0.0.1", peer.port)
@@ -267,6 +267,5 @@ def test_a_server_that_is_not_active_has_no_feeds(make_server):
     server = make_server()
     with server.connect() as c:
         assert b"no active replica" in c.call("KEYDB.PULL", "1", NODE.hex(), stamp())
-        assert isinstance(c.call("REPLCONF", "PULL-ACK", "x"), Error) or True
+        c.call("REPLCONF", "PULL-ACK", "x")
         assert c.call("PING") == b"PONG"
-        assert "active-replica" in OPTIONS
