@@ -523,6 +523,7 @@ static bool start(struct event_base *base)
         return false;
     }
     supervise_write_pidfile(server_settings.pidfile);
+    supervise_listening();
     log_notice("Running mode=standalone, port=%d.", listener_port());
     if (net_settings.unixsocket && net_settings.unixsocket[0]) {
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
