@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from lib.active import PAIR_AND_MESH, check_equal, check_quiet, cut, follow, is_up, make_node, mesh
+from lib.active import PAIR_AND_MESH, check_equal, check_quiet, cut, follow, is_up, make_node, mesh, seams
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.seeds import generator, seeds
 
 
-__all__ = ["make_node"]  # fixtures
+__all__ = ["make_node", "seams"]  # fixtures
 
 SOON_MS = 1500
 SILENCE = {"repl-timeout": "1"}  # then a node tells what it finds of others'
@@ -132,7 +132,7 @@ def skewed(node, skew_ms):
 
 
 @pytest.mark.parametrize("skew_ms", [3600000, -3600000])
-def test_clocks_that_differ_by_an_hour(make_node, skew_ms):
+def test_clocks_that_differ_by_an_hour(make_node, seams, skew_ms):
     """A key set for some time lives so long on each node; what one side of a cut prolonged stays, whoever's clock is
     ahead."""
     a, b = make_node(), skewed(make_node(), skew_ms)

@@ -9,7 +9,7 @@ from lib.bounds import BoundPassed, eventually, scaled
 from lib.primary import HandMadePrimary
 from lib.replication import Load, everything, replication
 from lib.seeds import generator
-from lib.server import is_redis, server_path
+from lib.server import Server, is_redis, server_path
 
 OPTIONS = {"active-replica": "yes", "multi-master": "yes", "repl-backlog-size": "256mb"}
 EQUAL_BOUND_S = 5.0
@@ -25,6 +25,22 @@ def make_node(make_server):
     def make(files=(), **more):
         return make_server(dict(OPTIONS, **more), files=["active-node", *files])
     return make
+
+
+@pytest.fixture(scope="module")
+def seams():
+    """Skips where the program takes no test seams from its environment: those are in debug and sanitizer builds."""
+    probe = Server(threads=1)
+    probe.environment = {"KEYDB_ACTIVE_SKEW_MS": str(10 ** 9)}
+    try:
+        probe.start()
+        with probe.connect() as c:
+            if int(c.call("TIME")[0]) < time.time() + 10 ** 5:
+                pytest.skip("a release build has no test seams")
+        probe.stop()
+    finally:
+        probe.kill()
+        probe.remove()
 
 
 def follow(node, *peers):
