@@ -20,7 +20,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
