@@ -8,7 +8,7 @@ import pytest
 
 from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, more_commands, run_load)
 from lib.bounds import eventually
-from lib.replication import Load, replication
+from lib.replication import Load, in_step, replication
 from lib.resp import Error
 from lib.seeds import generator
 from lib.server import free_port
@@ -272,6 +272,25 @@ def test_a_copy_of_the_data_is_another_node(make_pair):
     assert replication(b)["active_node_id"] != node and "begins as a new node" in b.output()
     count_up(a, b)
     check_counts(a, b, (0, 0), 100)
+
+
+def test_a_plain_replica_goes_on_behind_a_node_that_begins_again(make_node, make_server):
+    """A node whose configuration names whom it takes writes from is nobody's replica all the same."""
+    b = make_node()
+    a = make_node(files=FILES, port=str(free_port()), replicaof=["127.0.0.1", str(b.port)], **KEPT["rdb"])
+    behind = make_server({"replicaof": ["127.0.0.1", str(a.port)]})
+    with b.connect() as cb:
+        cb.ok("SET", "k", "1")
+        eventually(lambda: in_step(a, behind), "in step", 30)
+        for life in range(2):
+            a.stop()
+            a.start()
+            with a.connect() as ca:
+                ca.call("INCR", "k")
+                ca.call("INCR", "n")
+            eventually(lambda: in_step(a, behind) and cb.call("GET", "n") == b"%d" % (life + 1), "told", 30)
+    with behind.connect() as c:
+        assert c.call("GET", "k") == b"3" and c.call("GET", "n") == b"2"
 
 
 def replicaof_lines(node):
