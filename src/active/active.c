@@ -8,6 +8,7 @@
 #include "engine/function_store.h"
 #include "engine/gate.h"
 #include "engine/propagate.h"
+#include "keyspace/evict.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "keyspace/schedule.h"
@@ -111,6 +112,12 @@ static void tick(int64_t wall_ms UNUSED)
     peer_feeds_tick(now_ms, sync_settings.timeout_s * 1000);
 }
 
+/* What is kept for peers that have not read it counts as a replica's unread output does. */
+static size_t unread_bytes(void)
+{
+    return node ? origin_log_beyond(node_log(node)) : 0;
+}
+
 static const struct cron_job tick_job = {.name = "active", .period_ms = TICK_MS, .run = tick};
 
 /* ---- life ---- */
@@ -140,6 +147,7 @@ void active_setup(void)
     node_files_setup();
     local_writes_setup();
     cron_register(&tick_job);
+    evict_exempt(unread_bytes);
 }
 
 bool active_prepare(void)

@@ -44,6 +44,7 @@ struct pull {
     uint64_t source_sent;
     bool holds; /* the logs keep for it what comes behind that */
     /* Anybody's: */
+    _Atomic uint64_t upto; /* of what the logs have ever got: it has been sent all of that */
     _Atomic uint64_t pending;
     _Atomic int64_t heard_ms;
     _Atomic uint64_t has; /* of our own writes, as it said last */
@@ -129,6 +130,27 @@ static bool fill_from_source(struct pull *p)
     return true;
 }
 
+/* How much of the logs is kept for who reads them, or is sent a data set: what a replica may have
+ * unread. */
+static size_t held_bytes(void)
+{
+    int64_t hard = net_settings.output_limit[CLIENT_CLASS_REPLICA].hard_bytes;
+    return hard > 0 ? (size_t)hard : SIZE_MAX;
+}
+
+/* The logs keep what the slowest has not been sent. There is a node. */
+static void note_slowest(void)
+{
+    uint64_t upto = UINT64_MAX;
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        uint64_t its = atomic_load(&p->upto);
+        upto = !atomic_load(&p->closing) && its < upto ? its : upto;
+    }
+    origin_log_read_upto(node_log(active_node()), upto, held_bytes());
+    lock_release(&list.lock);
+}
+
 /* More frames, if there is anything to tell; false: what the peer wants next is not kept. */
 static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
 {
@@ -149,6 +171,10 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
     kept = sender_some(&p->send, origins, node_log(active_node()), FILL_BYTES, &p->out);
     if (kept && p->out.len == 0) {
         let_go(p);
+    }
+    if (kept && p->out.len < FILL_BYTES) {
+        atomic_store(&p->upto, origin_log_appended(node_log(active_node())));
+        note_slowest();
     }
     /* Who is asked has been told everything then. */
     bool asks = p->out.len < FILL_BYTES && atomic_exchange(&p->asked, false);
@@ -224,6 +250,9 @@ static void gone(struct feed *f)
     atomic_fetch_sub(&list.count, 1);
     log_notice("The connection with active peer %s:%lld is lost", p->ip, (long long)p->port);
     let_go(p);
+    if (active_is_on()) {
+        note_slowest();
+    }
     full_sync_source_release(&p->source);
     sender_deinit(&p->send);
     buf_deinit(&p->out);
@@ -263,10 +292,12 @@ static void begin_feed(struct client *client, struct slice peer, struct sender *
     active_node_text(node);
     p->source = source_take;
     p->holds = source_take != NULL;
+    p->upto = origin_log_appended(node_log(active_node()));
     buf_printf(&p->out, "+%s %.*s\r\n", source_take ? "MERGE" : "PULL", ACTIVE_NODE_CHARS, node);
     atomic_store(&p->heard_ms, replica_clock_ms());
     feed_attach(client, &p->feed, &ops);
     enter_list(p);
+    note_slowest();
     socket_set_delay(client->fd, sync_settings.disable_nodelay);
     feed_start(&p->feed);
     log_notice("Active peer %s:%lld takes our writes%s", p->ip, (long long)p->port,
@@ -310,13 +341,6 @@ static bool will_do(const struct version_vector *moment, void *context)
     keyspace_assert_exclusive();
     return sender_possible_after(context, node_origins(active_node()), node_log(active_node()),
                                  moment);
-}
-
-/* How much of the logs is kept for who is sent a data set: what a replica may have unread. */
-static size_t held_bytes(void)
-{
-    int64_t hard = net_settings.output_limit[CLIENT_CLASS_REPLICA].hard_bytes;
-    return hard > 0 ? (size_t)hard : SIZE_MAX;
 }
 
 /* Everything first. */
@@ -422,6 +446,7 @@ void peer_feeds_tick(int64_t now_ms, int64_t timeout_ms)
         }
     }
     lock_release(&list.lock);
+    note_slowest();
     peer_feeds_wake();
 }
 

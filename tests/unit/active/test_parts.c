@@ -357,6 +357,41 @@ static void test_what_is_held_is_kept(void **state)
     origin_log_destroy(&log);
 }
 
+/* What somebody who is there has not read is kept beyond the bound, and not without end. */
+static void test_what_is_unread_is_kept(void **state)
+{
+    (void)state;
+    const struct slice command = SLICE("*1\r\n$8\r\nFLUSHALL\r\n");
+    const size_t each = sizeof(struct unit) + command.len;
+    struct origin_log *log = origin_log_create(2 * each);
+    const uint64_t ms = (uint64_t)1 << HLC_COUNTER_BITS;
+    for (uint64_t s = 1; s <= 40; s++) {
+        struct unit *u = unit_create(dot_of(1000 * ms + s, 1, s), 0, command);
+        if (s == 5) { /* four are here by then */
+            origin_log_read_upto(log, origin_log_appended(log), 20 * each);
+        } else if (s == 36) {
+            origin_log_read_upto(log, origin_log_appended(log) - each, 20 * each);
+        }
+        origin_log_append(log, u);
+        unit_release(u);
+        if (s == 10) {
+            assert_int_equal(origin_log_bytes(log), 8 * each); /* two, and six since */
+            assert_int_equal(origin_log_beyond(log), 6 * each);
+        } else if (s == 35) {
+            assert_int_equal(origin_log_bytes(log), 20 * each);
+        } else if (s == 36) {
+            assert_int_equal(origin_log_bytes(log), 4 * each);
+        }
+    }
+    origin_log_read_upto(log, UINT64_MAX, 20 * each);
+    struct unit *u = unit_create(dot_of(1000 * ms + 41, 1, 41), 0, command);
+    origin_log_append(log, u);
+    unit_release(u);
+    assert_int_equal(origin_log_bytes(log), 2 * each);
+    assert_int_equal(origin_log_beyond(log), 0);
+    origin_log_destroy(&log);
+}
+
 static void test_log(void **state)
 {
     (void)state;
@@ -562,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_origin_as_text),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_what_is_unread_is_kept),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_the_last_write_outlives_the_bound),
         cmocka_unit_test(test_what_is_held_is_kept),
