@@ -188,8 +188,8 @@ static enum receiver_result take_digests(int node, const struct origin_id *id, u
         unit_put_word(&unit, SLICE("0"));
     }
     keyspace_lock_exclusive();
-    enum receiver_result taken = node_take(group.node[node], id, sequence, stamp, 0,
-                                           buf_slice(&unit), group.now_ms);
+    enum receiver_result taken =
+        node_take(group.node[node], id, sequence, stamp, 0, buf_slice(&unit), group.now_ms);
     keyspace_unlock_exclusive();
     buf_deinit(&unit);
     return taken;
