@@ -157,7 +157,7 @@ void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stam
     }
 }
 
-void conflicts_seen(struct conflicts *d, uint64_t stamp)
+void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
 {
     d->seen = stamp;
 }

@@ -51,7 +51,7 @@ void conflicts_note_same(struct conflicts *d, int db, struct slice key, int64_t 
  * else has: he is to be heard first, who tells it when he has seen that write. */
 void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stamp, int64_t now_ms);
 /* All nodes have seen the writes up to this stamp (origins_stable). */
-void conflicts_seen(struct conflicts *d, uint64_t stamp);
+void conflicts_all_seen(struct conflicts *d, uint64_t stamp);
 /* The content is exact again from a state or whole write with this stamp on: nobody can see the key
  * differently, unless he begins from a later state. */
 void conflicts_resolve(struct conflicts *d, int db, struct slice key, uint64_t stamp);

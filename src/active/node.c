@@ -448,7 +448,7 @@ void node_tick(struct node *n, int64_t now_ms)
 {
     origins_allow(&n->origins);
     node_settle(n);
-    conflicts_seen(n->merge.conflicts, origins_stable(&n->origins));
+    conflicts_all_seen(n->merge.conflicts, origins_stable(&n->origins));
     if (!n->snapshot) {
         tell_states(n, now_ms);
     }

@@ -586,10 +586,10 @@ static void test_conflicts(void **state)
         conflicts_note(d, 0, SLICE("w"), 0, 5000);
         conflicts_wait(d, 0, SLICE("w"), 700, 5000);
         for (int64_t now = 5000; now < 5000 + CONFLICT_WAIT_MAX_MS; now += 500) {
-            conflicts_seen(d, 699);
+            conflicts_all_seen(d, 699);
             assert_false(conflicts_take_due(d, now, &db, &key, &same));
         }
-        conflicts_seen(d, round ? 700 : 699);
+        conflicts_all_seen(d, round ? 700 : 699);
         int64_t end = 4500 + CONFLICT_WAIT_MAX_MS + CONFLICT_PATIENCE_MS;
         assert_false(conflicts_take_due(d, end, &db, &key, &same));
         assert_true(conflicts_take_due(d, end + CONFLICT_QUIET_MS, &db, &key, &same));
