@@ -38,7 +38,7 @@ def write(sequence=1, when=None, commands=SET, db=0):
 FRAMES = {
     "garbage": (lambda: b"\xff" * 100, "impossible length"),
     "text": (lambda: b"-ERR what\r\n" * 10, "impossible length"),
-    "no length": (lambda: struct.pack("<I", 0), "impossible length"),
+    "no length": (lambda: struct.pack("<IB", 0, 0), "impossible length"),
     "beyond a frame": (lambda: struct.pack("<I", (1 << 30) + 1) + b"W", "impossible length"),
     "unknown kind": (lambda: frame(b"Z"), "unknown kind"),
     "half an origin": (lambda: frame(b"O", b"12345"), "another length"),

@@ -75,13 +75,13 @@ def test_a_peer_at_another_address(make_node):
     follow(b, a)
     both_write(a, b)
     origins = replication(a)["active_origins"]
-    old = b.port
+    old = b.address()[1]
     b.stop()
     b.options["port"] = str(free_port())
     b.start()
     with a.connect() as c:
         c.call("INCR", "n")
-        c.ok("REPLICAOF", "127.0.0.1", b.port)
+        c.ok("REPLICAOF", "127.0.0.1", b.address()[1])
         c.ok("REPLICAOF", "REMOVE", "127.0.0.1", old)
     follow(b, a)
     eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
