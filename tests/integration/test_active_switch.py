@@ -239,7 +239,7 @@ def test_config_rewrite(make_server, make_node):
 
 def test_more_or_fewer_that_must_be_there(make_node):
     """replica-serve-stale-data no: clients read while all whom it pulls from are there, or replica-quorum of them."""
-    a, b, c = [make_node() for _ in range(3)]
+    a, b, c = make_node(), make_node(port=str(free_port())), make_node()
     links(a, b, c)
     call(a, "SET", "k", "v")
     with a.connect() as ca:
