@@ -192,7 +192,7 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         break;
     }
     merge_touch(m, db, key, a->fold.view.writes[a->fold.view.count - 1].dot);
-    if (x->effect.flags & EFFECT_EXPIRES && (plan == MERGE_RUN || plan == MERGE_REFOLD) &&
+    if (x->effect.flags & EFFECT_EXPIRES && plan != MERGE_OVER &&
         m->executor->survives(m->context, db, x->argc, x->argv)) {
         /* Somebody has removed it who did not know of another deadline: he may need it back. */
         merge_conflict(m, db, key, now_ms);
