@@ -473,7 +473,6 @@ static void test_a_write_finds_gone_what_was_prolonged(void **state)
 }
 
 /* Each side of a cut takes away what is due: many keys, and no state of them is told. */
-<<<<<<< HEAD
 /* One direction is late: whoever has lost something waits for who has it, however long he does not
  * hear of it. */
 static void test_who_lost_something_waits(void **state)
@@ -508,8 +507,6 @@ static void test_who_lost_something_waits(void **state)
     real_group_deinit(&group);
 }
 
-=======
->>>>>>> active-rest
 /* Each has taken away something, one of them more than it should: also where it comes late. */
 static void test_both_take_away_and_one_too_much(void **state)
 {
@@ -925,10 +922,7 @@ int main(void)
         cmocka_unit_test(test_others_tell_when_the_writer_is_silent),
         cmocka_unit_test(test_what_is_told_as_gone_is_gone),
         cmocka_unit_test(test_a_write_finds_gone_what_was_prolonged),
-<<<<<<< HEAD
         cmocka_unit_test(test_who_lost_something_waits),
-=======
->>>>>>> active-rest
         cmocka_unit_test(test_both_take_away_and_one_too_much),
         cmocka_unit_test(test_both_sides_of_a_cut_expire_the_same),
         cmocka_unit_test(test_random_programs_with_time),
