@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from lib.active import PAIR_AND_MESH, check_equal, check_quiet, cut, is_up, make_node, mesh, more_commands, run_load, seams
+from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, cut, is_up, make_node, mesh, more_commands, run_load,
+                        seams)
 from lib.bounds import eventually
 from lib.seeds import generator, seeds
 

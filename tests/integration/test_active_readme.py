@@ -45,7 +45,8 @@ class Shell:
 
     def run(self, command):
         command = re.sub(r"\b(70|63)\d\d\b", self.port, command).replace("/tmp/", self.place + "/")
-        command = command.replace("src/keydb-server", shlex.quote(server_path())).replace("src/keydb-cli", shlex.quote(CLI))
+        for name, path in (("src/keydb-server", server_path()), ("src/keydb-cli", CLI)):
+            command = command.replace(name, shlex.quote(path))
         done = subprocess.run(["sh", "-c", command], cwd=self.place, timeout=scaled(60), capture_output=True,
                               text=True, check=False)
         assert done.returncode == 0, (command, done.stdout, done.stderr)
@@ -54,7 +55,8 @@ class Shell:
     def end(self):
         """Whatever runs yet."""
         for port in self.ports.values():
-            subprocess.run([CLI, "-p", str(port), "SHUTDOWN", "NOSAVE", "NOW"], timeout=60, capture_output=True, check=False)
+            subprocess.run([CLI, "-p", str(port), "SHUTDOWN", "NOSAVE", "NOW"], timeout=60, capture_output=True,
+                           check=False)
         subprocess.run(["rm", "-rf", self.place], check=True)
 
 

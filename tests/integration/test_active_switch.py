@@ -154,6 +154,26 @@ def test_without_a_stop(make_node):
     eventually(lambda: call(a, "EXISTS", "short") == call(b, "EXISTS", "short") == 0, "its time is over", 20)
 
 
+def test_who_pulls_is_sent_away_and_comes_again(make_node):
+    """Whoever has it in his `replicaof` need not be told."""
+    a, b = make_node(), make_node()
+    links(a, b)
+    fill(a, "v")
+    check_equal([a, b], "a pair")
+    call(a, "REPLICAOF", "NO", "ONE")
+    switch(a, OFF)
+    eventually(lambda: replication(b)["master_link_status"] == "down", "sent away", 20)
+    call(a, "SET", "alone", "a")
+    call(b, "SET", "elsewhere", "b")
+    eventually(lambda: "no active replica" in b.output(), "told why", 20)
+    switch(a, ON)
+    follow(a, b)
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+    check_equal([a, b], "a pair again")
+    assert call(b, "GET", "alone") == b"a" and call(a, "GET", "elsewhere") == b"b"
+    check_quiet([a, b])
+
+
 def test_clients_that_wait(make_node):
     """Who waits goes on waiting, and is served by whatever the server is then."""
     a, b = make_node(), make_node()
@@ -226,7 +246,8 @@ def test_config_rewrite(make_server, make_node):
     follow(server, peer)
     call(server, "CONFIG", "REWRITE")
     text = server.read("server.conf")
-    assert "active-replica yes\n" in text and "multi-master yes\n" in text and "replicaof 127.0.0.1 %d" % peer.port in text
+    for line in ("active-replica yes\n", "multi-master yes\n", "replicaof 127.0.0.1 %d\n" % peer.port):
+        assert line in text
     server.stop()
     server.config = text
     server.start()

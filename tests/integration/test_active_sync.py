@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, digest, follow, is_up, make_node, mesh, more_commands, run_load)
+from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, digest, follow, is_up, make_node, mesh, more_commands,
+                        run_load)
 from lib.bounds import eventually
 from lib.content import drop_dying
 from lib.replication import replication
