@@ -65,6 +65,20 @@ def test_enough_replicas_are_peers_too(make_node):
     check_equal([a, b], "afterwards")
 
 
+def test_a_burst_costs_nobody_a_data_set(make_node):
+    """Many times what the logs keep comes between two looks of a link; what it has not read stays."""
+    a, b = mesh(make_node, 2, **{"repl-backlog-size": "64kb"})
+    with a.connect() as ca, b.connect() as cb:
+        for _ in range(5):
+            ca.pipeline([["SET", "k%d" % i, "x" * 200] for i in range(5000)])
+        cb.pipeline([["SET", "l%d" % i, "x" * 200] for i in range(5000)])
+        check_equal([a, b], "a burst")
+        assert ca.call("DBSIZE") == 10000
+        eventually(lambda: ca.ok("SET", "k", "1") or int(replication(a)["active_log_bytes"]) <= 64 << 10, "it is read", 20)
+    assert "gets everything" not in a.output() + b.output()
+    check_quiet([a, b])
+
+
 @pytest.mark.long
 def test_another_size_of_the_logs(make_node):
     """CONFIG SET repl-backlog-size: what is beyond goes, and more is kept from then on."""
