@@ -523,7 +523,6 @@ static bool start(struct event_base *base)
         return false;
     }
     supervise_write_pidfile(server_settings.pidfile);
-    supervise_listening();
     log_notice("Running mode=standalone, port=%d.", listener_port());
     if (net_settings.unixsocket && net_settings.unixsocket[0]) {
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
@@ -532,6 +531,7 @@ static bool start(struct event_base *base)
     if (!active_prepare()) {
         return false;
     }
+    supervise_listening();
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
         !net_start(base)) {
