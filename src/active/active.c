@@ -19,6 +19,8 @@
 #include "active/peer_links.h"
 #include "active/node_files.h"
 #include "keyspace/waiting.h"
+#include "net/blocked.h"
+#include "net/client.h"
 #include "repl/backlog.h"
 #include "repl/follow.h"
 #include "repl/sync.h"
@@ -322,6 +324,13 @@ static void leave(void)
     log_notice("No active replica from now on");
 }
 
+static bool join_waiting(struct client *c, void *context UNUSED) NO_THREAD_SAFETY_ANALYSIS
+{
+    keyspace_assert_exclusive();
+    blocked_join_peers(c);
+    return true;
+}
+
 static void enter(void) REQUIRES(gil);
 static void enter(void)
 {
@@ -329,6 +338,9 @@ static void enter(void)
     prepared = NULL;
     expire_set_judge(decide_expiry);
     join(true);
+    keyspace_lock_exclusive();
+    client_each(join_waiting, NULL);
+    keyspace_unlock_exclusive();
     say_begun();
 }
 

@@ -195,6 +195,24 @@ def test_clients_that_wait(make_node):
         assert one.read() is None
 
 
+def test_who_waits_is_served_from_elsewhere_once_it_is_a_node(make_server, make_node):
+    """Whoever of the two is home: a call that waited before there were others is one of all that wait."""
+    a, b = make_server(files=FILES), make_node()
+    waiting = [a.connect() for _ in range(6)]
+    for i, c in enumerate(waiting):
+        c.send("BLPOP", "q%d" % i, 0)
+    eventually(lambda: a.info("clients")["blocked_clients"] == "6", "they wait")
+    switch(a, ON)
+    links(a, b)
+    eventually(lambda: all(replication(n)["active_members_agree"] == "1" and replication(n)["active_members"] == "2"
+                           for n in (a, b)), "views", 30)
+    for i, c in enumerate(waiting):
+        call(b, "RPUSH", "q%d" % i, "x")
+        assert c.read() == [b"q%d" % i, b"x"]
+        c.close()
+    check_equal([a, b], "all are taken")
+
+
 def test_a_replica_behind_goes_on(make_server):
     """A plain replica of what becomes an active replica, and is none any more."""
     a, behind = make_server(files=FILES), make_server(files=FILES)
