@@ -13,8 +13,8 @@
 
 /* A key that goes with more members than this, all of them due, is told as deleted. */
 #define EXPIRED_MEMBERS_MAX 1024
-/* What a change of the database takes in a unit. */
-#define SELECT_BYTES 64
+/* A unit is shorter than this, told or not (unit_create). */
+#define UNIT_BYTES_MAX ((size_t)INT32_MAX - 1)
 
 size_t local_writes_bound = FRAME_MAX_BYTES - FRAME_WRITE_HEAD_BYTES - 1;
 
@@ -77,7 +77,7 @@ static void enqueue_large(struct local_writes *own, int db, struct slice command
 static void enqueue_large(struct local_writes *own, int db, struct slice commands)
 {
     struct buf keys = {0};
-    large_write_put(commands, &keys);
+    large_write_put(commands, UNIT_BYTES_MAX, &keys);
     log_notice("A write of %zu bytes is longer than what is told to active replicas: they get %s",
                commands.len, keys.len > 0 ? "the whole data set" : "nothing of it");
     if (keys.len > 0) {
@@ -115,9 +115,9 @@ struct unit *local_writes_take(struct local_writes *own)
 
 /* ---- the log ---- */
 
-/* What is there is one; more may follow in another. */
-static void end_piece(struct local_writes *own) REQUIRES(keyspace_lock)
+static void close_unit(struct local_writes *own) REQUIRES(keyspace_lock)
 {
+    own->open = false;
     if (own->commands.len > 0) {
         enqueue(own, own->unit_db, buf_slice(&own->commands));
         own->units++;
@@ -126,19 +126,10 @@ static void end_piece(struct local_writes *own) REQUIRES(keyspace_lock)
     own->db = -1;
 }
 
-static void close_unit(struct local_writes *own) REQUIRES(keyspace_lock)
-{
-    own->open = false;
-    end_piece(own);
-}
-
-static void add(struct local_writes *own, int db, struct slice commands) REQUIRES(keyspace_lock)
+static void add(struct local_writes *own, int db, struct slice commands)
 {
     int number = db - own->first_db;
     assert(number >= 0 && number < own->dbs);
-    if (own->commands.len + SELECT_BYTES + commands.len > local_writes_bound) {
-        end_piece(own);
-    }
     if (own->db < 0) {
         own->unit_db = number;
     } else if (own->db != number) {

@@ -665,7 +665,7 @@ static uint64_t units_kept(int node)
     return kept;
 }
 
-/* A long write is told to nobody, and comes with everything; a long transaction goes in pieces. */
+/* A long write, or transaction, is told to nobody, and comes with everything. */
 static void test_what_no_frame_has_room_for(void **state)
 {
     (void)state;
@@ -676,10 +676,21 @@ static void test_what_no_frame_has_room_for(void **state)
     assert_int_equal(position(0, 0), 2);
     assert_int_equal(units_kept(0), 0);
     real_run_one(&group, 0, 0, "set k1 after");
-    real_run_one(&group, 0, 0, "rename k2 k3"); /* DEL, and the payload as a piece of its own */
+    real_run_one(&group, 0, 0, "rename k2 k3");
     real_run_one(&group, 0, 1, "set k4 v");
-    assert_int_equal(dot_sequence(real_dot(&group, 0, 0, "k3")), 5);
+    assert_int_equal(dot_sequence(real_dot(&group, 0, 0, "k3")), 4);
     assert_int_equal(units_kept(0), 1);
+    char line[2][SHORT_FRAME] = {"set k5 ", "@1 set k6 "};
+    for (int i = 0; i < 2; i++) {
+        size_t from = strlen(line[i]);
+        memset(line[i] + from, 'y', SHORT_FRAME - 1 - from);
+        line[i][SHORT_FRAME - 1] = '\0';
+    }
+    real_run(&group, 0, 0, 2, (const char *const[]){line[0], line[1]});
+    assert_int_equal(units_kept(0), 0);
+    assert_int_equal(dot_sequence(real_dot(&group, 0, 0, "k5")), 6);
+    assert_int_equal(dot_sequence(real_dot(&group, 0, 1, "k6")), 6);
+    real_run_one(&group, 0, 1, "incrby k7 1");
     assert_true(settle());
     assert_null(difference());
     assert_string_equal(real_run_one(&group, 1, 0, "strlen k3"), ":2100\r\n");
