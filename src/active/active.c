@@ -40,7 +40,7 @@ struct active_settings active_settings;
 /* Made before clients may use the data, or by CONFIG SET, while the world stands; gone after all
  * threads have ended, or likewise. */
 static struct node *node;
-static struct restored past; /* until then, what is loaded tells it */
+static struct restored past;  /* until then, what is loaded tells it */
 static struct node *prepared; /* CONFIG SET's, until it is accepted */
 
 bool active_is_on(void)

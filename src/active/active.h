@@ -47,9 +47,9 @@ void active_node_text(char text[ACTIVE_NODE_CHARS]);
 /* INFO replication's figures about the node. */
 void active_write_info(struct buf *out);
 
-/* The settings have changed by CONFIG SET: false, with *error, when they can't be so now. Then, once
- * in its end, whether it was accepted: the server becomes a node, or is none any more. The latter
- * takes a look at each key while the world stands. */
+/* The settings have changed by CONFIG SET: false, with *error, when they can't be so now. Then,
+ * once in its end, whether it was accepted: the server becomes a node, or is none any more. The
+ * latter takes a look at each key while the world stands. */
 bool active_may_switch(const char **error) MUST_CHECK REQUIRES(gil);
 void active_switch(bool accepted) REQUIRES(gil);
 

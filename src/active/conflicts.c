@@ -28,7 +28,7 @@ struct conflicts {
     size_t pace_bytes;
     uint64_t chance;
     int64_t paid_upto_us; /* what was told would have taken until then, at that pace */
-    uint64_t seen; /* by all nodes */
+    uint64_t seen;        /* by all nodes */
 };
 
 struct wanted {

@@ -27,7 +27,7 @@ struct origin_log {
     _Atomic uint64_t upto;       /* of those: the slowest reader has them */
     _Atomic size_t readers_max;  /* bound for readers' sake */
     _Atomic size_t beyond_bytes; /* beyond bytes_max */
-    uint64_t newest; /* stamp */
+    uint64_t newest;             /* stamp */
 };
 
 struct origin_log *origin_log_create(size_t bytes_max)

@@ -4,9 +4,8 @@
  * from an origin's beginning, the lowest stamp of all origins first, whoever may still need it. But
  * an origin's last write stays for ten seconds, however large it is: what would be pushed out at
  * once by others of its kind nobody would ever get. And what readers who are there have not got yet
- * is kept beyond the bound, up to another one: a burst of writes is not to cost each of them a whole
- * data set.
- * State: keyspace (exclusive mode); units are shared, and immutable. */
+ * is kept beyond the bound, up to another one: a burst of writes is not to cost each of them a
+ * whole data set. State: keyspace (exclusive mode); units are shared, and immutable. */
 #ifndef ACTIVE_ORIGIN_LOG_H
 #define ACTIVE_ORIGIN_LOG_H
 

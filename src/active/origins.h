@@ -64,8 +64,8 @@ struct origins {
 };
 
 /* What peers may bring at once that is new, where the table is bounded, and as much again as time
- * goes on (origins_allow): a broken one has to be found before it has filled the table, whose places
- * are never given again. The last ones are for our own lives. */
+ * goes on (origins_allow): a broken one has to be found before it has filled the table, whose
+ * places are never given again. The last ones are for our own lives. */
 #define ORIGINS_BURST 4096
 #define ORIGINS_OWN 1024
 

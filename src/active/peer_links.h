@@ -34,7 +34,8 @@ void peer_links_stop(void);
  * name, empty: none; done: how many of its records the log has), is merged to its end. False,
  * logged: it is not there. World. */
 bool peer_links_resume(struct slice file, uint64_t done) MUST_CHECK REQUIRES(gil);
-/* There is no node any more, nor a link that is wanted; threads may be on their way to their end. */
+/* There is no node any more, nor a link that is wanted; threads may be on their way to their end.
+ */
 void peer_links_forget(void) REQUIRES(gil);
 /* When no other thread runs any more: lets go of a data set that was being merged at the end. */
 void peer_links_teardown(void);

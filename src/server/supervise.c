@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static struct {
-    bool notify; /* systemd listens */
+    bool notify;    /* systemd listens */
     int starter_fd; /* who started us in the background waits there; 0: nobody does */
     char pidfile[4096];
 } state;

@@ -5,8 +5,8 @@
 
 #include "base/compiler.h"
 
-/* Leaves the terminal and the starting shell (daemonize yes), which goes on when we listen, or hears
- * that we do not; a process that was restarted has done so. Before threads. */
+/* Leaves the terminal and the starting shell (daemonize yes), which goes on when we listen, or
+ * hears that we do not; a process that was restarted has done so. Before threads. */
 void supervise_daemonize(void);
 /* Connections can be made, though they may have to wait. */
 void supervise_listening(void);

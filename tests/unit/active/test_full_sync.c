@@ -37,7 +37,7 @@ struct lane {
 };
 
 static struct real_group group;
-static size_t usual_bound; /* of a frame */
+static size_t usual_bound;                                /* of a frame */
 static struct lane lanes[REAL_NODES_MAX][REAL_NODES_MAX]; /* [receiver][sender] */
 static uint64_t merges, cuts, waits, states;
 

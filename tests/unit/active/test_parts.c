@@ -581,7 +581,8 @@ static void test_conflicts(void **state)
     conflicts_note(d, 0, SLICE("s"), 0, 4000);
     conflicts_note_same(d, 0, SLICE("s"), 4000);
     assert_true(conflicts_take_due(d, 5000, &db, &key, &same) && !same);
-    /* Who waits for others, though it goes on: until they have seen it and a while more, or for long. */
+    /* Who waits for others, though it goes on: until they have seen it and a while more, or for
+     * long. */
     for (int round = 0; round < 2; round++) {
         conflicts_note(d, 0, SLICE("w"), 0, 5000);
         conflicts_wait(d, 0, SLICE("w"), 700, 5000);
