@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from lib.active import PAIR_AND_MESH, check_equal, check_quiet, cut, follow, is_up, make_node, mesh, seams
+from lib.active import (PAIR_AND_MESH, apart, call, check_equal, check_quiet, cut, is_up, make_node, mesh, seams,
+                        together)
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.seeds import generator, seeds
@@ -15,23 +16,6 @@ __all__ = ["make_node", "seams"]  # fixtures
 
 SOON_MS = 1500
 SILENCE = {"repl-timeout": "1"}  # then a node tells what it finds of others'
-
-
-def call(node, *words):
-    with node.connect() as c:
-        return c.call(*words)
-
-
-def apart(*nodes):
-    for node in nodes:
-        call(node, "REPLICAOF", "NO", "ONE")
-    eventually(lambda: all(replication(n)["connected_slaves"] == "0" for n in nodes), "no links", 30)
-
-
-def together(*nodes):
-    for node in nodes:
-        follow(node, *[peer for peer in nodes if peer is not node])
-    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
 
 
 def fill(node, at_ms):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from lib.active import PAIR_AND_MESH, check_quiet, cut, follow, is_up, make_node, mesh
+from lib.active import PAIR_AND_MESH, apart, check_quiet, cut, follow, is_up, make_node, mesh, together
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.resp import Error
@@ -50,18 +50,6 @@ def libraries(node):
 def check_libraries(nodes, expected):
     expected = {name: source(name, *rest) for name, *rest in expected}
     eventually(lambda: all(libraries(n) == expected for n in nodes), "libraries %s" % sorted(expected), 20)
-
-
-def apart(*nodes):
-    for node in nodes:
-        run(node, "REPLICAOF", "NO", "ONE")
-    eventually(lambda: all(replication(n)["connected_slaves"] == "0" for n in nodes), "no links", 30)
-
-
-def together(*nodes):
-    for node in nodes:
-        follow(node, *[peer for peer in nodes if peer is not node])
-    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
 
 
 @PAIR_AND_MESH

@@ -3,7 +3,7 @@ and one is none any more; what was written meanwhile, files, links, clients that
 
 import pytest
 
-from lib.active import check_equal, check_quiet, follow, is_up, make_node
+from lib.active import apart, call, check_equal, check_quiet, follow, is_up, make_node, together
 from lib.bounds import eventually
 from lib.replication import everything, in_step, replication
 from lib.resp import Error
@@ -18,19 +18,8 @@ ON = ("CONFIG", "SET", "active-replica", "yes", "multi-master", "yes")
 OFF = ("CONFIG", "SET", "active-replica", "no", "multi-master", "no")
 
 
-def call(node, *words):
-    with node.connect() as c:
-        return c.call(*words)
-
-
 def switch(node, words):
     assert call(node, *words) == b"OK"
-
-
-def links(*nodes):
-    for node in nodes:
-        follow(node, *[other for other in nodes if other is not node])
-    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 30)
 
 
 def fill(node, value):
@@ -39,12 +28,6 @@ def fill(node, value):
         c.call("HSET", "h", "f", value)
         c.call("RPUSH", "l", value)
         c.ok("SET", "e", value, "PX", 10 ** 9)
-
-
-def apart(*nodes):
-    for node in nodes:
-        assert call(node, "REPLICAOF", "NO", "ONE") == b"OK"
-    eventually(lambda: all(replication(n)["connected_slaves"] == "0" for n in nodes), "no links", 30)
 
 
 def test_a_primary_and_its_replica_become_a_pair(make_server):
@@ -64,7 +47,7 @@ def test_a_primary_and_its_replica_become_a_pair(make_server):
         ca.ok("SET", "k2", "between")
         switch(b, ON)
         assert replication(a)["role"] == replication(b)["role"] == "active-replica"
-        links(a, b)
+        together(a, b)
         check_equal([a, b], "a pair")
         check_quiet([a, b])
         assert cb.call("GET", "between") == b"a" and cb.call("MGET", "k1", "k2") == [b"before", b"between"]
@@ -77,7 +60,7 @@ def test_a_primary_and_its_replica_become_a_pair(make_server):
 
 def test_a_pair_becomes_a_primary_and_its_replica(make_node):
     a, b = make_node(), make_node()
-    links(a, b)
+    together(a, b)
     fill(a, "v")
     check_equal([a, b], "a pair")
     with a.connect() as ca, b.connect() as cb:
@@ -99,7 +82,7 @@ def test_there_and_back(make_node, kept):
     """What was made while one was none is new to the others; what it deleted is back, and of what both have theirs
     stands, for nobody knows when it was written here. A start from its files, in either life, finds what was there."""
     a, b = make_node(files=FILES, port=str(free_port()), **KEPT[kept]), make_node()
-    links(a, b)
+    together(a, b)
     fill(a, "v")
     fill(b, "w")
     check_equal([a, b], "a pair")
@@ -123,7 +106,7 @@ def test_there_and_back(make_node, kept):
     a.stop()
     a.start()
     assert everything(a) == before
-    links(a, b)
+    together(a, b)
     check_equal([a, b], "a pair again")
     check_quiet([a, b])
     with b.connect() as c:
@@ -136,7 +119,7 @@ def test_there_and_back(make_node, kept):
 def test_without_a_stop(make_node):
     """Off and on within one process: nothing of the first life is believed in the second one."""
     a, b = make_node(), make_node()
-    links(a, b)
+    together(a, b)
     fill(a, "v")
     call(a, "SET", "short", "v", "PX", 300)
     check_equal([a, b], "a pair")
@@ -147,7 +130,7 @@ def test_without_a_stop(make_node):
         call(b, "SET", "k", life)
         switch(a, ON)
         call(a, "APPEND", "life%d" % life, "on")
-        links(a, b)
+        together(a, b)
         check_equal([a, b], "life %d" % life)
         assert call(b, "GET", "life%d" % life) == b"offon" and call(a, "GET", "k") == b"%d" % life
     check_quiet([a, b])
@@ -157,7 +140,7 @@ def test_without_a_stop(make_node):
 def test_who_pulls_is_sent_away_and_comes_again(make_node):
     """Whoever has it in his `replicaof` need not be told."""
     a, b = make_node(), make_node()
-    links(a, b)
+    together(a, b)
     fill(a, "v")
     check_equal([a, b], "a pair")
     call(a, "REPLICAOF", "NO", "ONE")
@@ -177,7 +160,7 @@ def test_who_pulls_is_sent_away_and_comes_again(make_node):
 def test_clients_that_wait(make_node):
     """Who waits goes on waiting, and is served by whatever the server is then."""
     a, b = make_node(), make_node()
-    links(a, b)
+    together(a, b)
     eventually(lambda: replication(a)["active_members_agree"] == replication(b)["active_members_agree"] == "1" and
                replication(a)["active_members"] == "2", "views", 30)
     with a.connect() as one, a.connect() as two:
@@ -203,7 +186,7 @@ def test_who_waits_is_served_from_elsewhere_once_it_is_a_node(make_server, make_
         c.send("BLPOP", "q%d" % i, 0)
     eventually(lambda: a.info("clients")["blocked_clients"] == "6", "they wait")
     switch(a, ON)
-    links(a, b)
+    together(a, b)
     eventually(lambda: all(replication(n)["active_members_agree"] == "1" and replication(n)["active_members"] == "2"
                            for n in (a, b)), "views", 30)
     for i, c in enumerate(waiting):
@@ -280,7 +263,7 @@ def test_config_rewrite(make_server, make_node):
 def test_more_or_fewer_that_must_be_there(make_node):
     """replica-serve-stale-data no: clients read while all whom it pulls from are there, or replica-quorum of them."""
     a, b, c = make_node(), make_node(port=str(free_port())), make_node()
-    links(a, b, c)
+    together(a, b, c)
     call(a, "SET", "k", "v")
     with a.connect() as ca:
         ca.ok("CONFIG", "SET", "replica-serve-stale-data", "no")

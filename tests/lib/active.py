@@ -51,9 +51,7 @@ def follow(node, *peers):
 
 def mesh(make_node, count, **more):
     nodes = [make_node(**more) for _ in range(count)]
-    for node in nodes:
-        follow(node, *[peer for peer in nodes if peer is not node])
-    eventually(lambda: all(is_up(n, count - 1) for n in nodes), "links", 30)
+    together(*nodes)
     return nodes
 
 
@@ -61,6 +59,24 @@ def is_up(node, masters):
     about = replication(node)
     return int(about.get("connected_masters", 0)) == masters and \
         int(about["connected_slaves"]) >= masters
+
+
+def call(node, *words):
+    with node.connect() as c:
+        return c.call(*words)
+
+
+def together(*nodes):
+    """Each pulls from each."""
+    for node in nodes:
+        follow(node, *[peer for peer in nodes if peer is not node])
+    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
+
+
+def apart(*nodes):
+    for node in nodes:
+        assert call(node, "REPLICAOF", "NO", "ONE") == b"OK"
+    eventually(lambda: all(replication(n)["connected_slaves"] == "0" for n in nodes), "no links", 30)
 
 
 def digest(node):
