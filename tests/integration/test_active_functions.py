@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from lib.active import PAIR_AND_MESH, apart, check_quiet, cut, follow, is_up, make_node, mesh, together
+from lib.active import PAIR_AND_MESH, apart, check_quiet, cut, is_up, make_node, mesh, together
 from lib.bounds import eventually
-from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator, seeds
 from lib.server import free_port
