@@ -21,7 +21,7 @@ MAKEFLAGS += --no-builtin-rules --no-builtin-variables --no-print-directory
 # smaller number or stay in its folder; tests/tidy/tidy.py and the unit tests' link lines both read
 # this list.
 LAYERS := base:0 ds:1 value:2 keyspace:3 resp:4 engine:5 commands:6 net:6 script:6 persist:6 \
-          repl:7 module:7 active:8 cluster:9 server:10
+          repl:7 module:7 active:8 cluster:9 metrics:9 server:10
 
 comma := ,
 
@@ -135,7 +135,7 @@ endif
 with_jemalloc := $(if $(SAN_FLAGS),0,1)
 with_debug := $(if $(filter debug asan ubsan tsan fuzz,$(base_variant)),1,0)
 
-SERVER_PKGS := libevent_core libevent_pthreads libssl libcrypto libsystemd liblzf lua5.1-bitop lua5.1 hiredis
+SERVER_PKGS := libevent_core libevent_extra libevent_pthreads libssl libcrypto libsystemd liblzf lua5.1-bitop lua5.1 hiredis
 TOOLS_PKGS := hiredis libssl libcrypto
 pkgs_all := $(if $(filter 1,$(with_jemalloc)),jemalloc) $(SERVER_PKGS) $(TOOLS_PKGS)
 
@@ -227,6 +227,10 @@ build/commit: FORCE
 	  echo "$$sha" | cmp -s - $@ || echo "$$sha" >$@
 endif
 
+# The assembler takes the page in, which neither the compiler's list of headers nor a link-time optimiser sees.
+$(call obj_of,src/metrics/page.c): src/metrics/page.html
+$(call obj_of,src/metrics/page.c): ALL_CFLAGS += -fno-lto
+
 # An archive is made anew, so that the objects of deleted files leave it; the list is what makes a
 # deletion visible to make.
 define archive_rule
@@ -311,6 +315,23 @@ $(filter $(BUILD)/unit/tools/%,$(unit_progs)): $(BUILD)/unit/%: $(BUILD)/unit/%.
 	$(link) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    $(TOOLS_LIBS) $(TEST_LIBS)
 
+# ---- Modules that tests load: tests/modules/*.c, each a shared object of its own, compiled with what
+# `make install` gives to authors of modules and without a sanitizer: redis-server loads them as well.
+test_modules := $(patsubst tests/modules/%.c,build/modules/%.so,$(sort $(wildcard tests/modules/*.c)))
+# What authors of modules compile with: the list of functions stands in the header itself.
+module_header := build/modules/include/keydbmodule.h
+module_list := src/module/keydbmodule_functions.h
+$(module_header): src/module/keydbmodule.h $(module_list)
+	@mkdir -p $(@D)
+	$(Q)awk '/^#include "module/ { while ((getline line < "$(module_list)") > 0) print line; next } { print }' $< >$@
+.PHONY: test-modules
+test-modules: $(test_modules)
+	@:
+$(test_modules): build/modules/%.so: tests/modules/%.c $(module_header)
+	$(call say,MODULE,$@)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O1 $(WARNINGS) $(WERROR) -Ibuild/modules/include -shared -fPIC -o $@.new $< && \
+	  mv -f $@.new $@
+
 # ---- Fuzzing: tests/fuzz/fuzz_*.c, libFuzzer with AddressSanitizer and UBSan.
 # FUZZ_SEED and FUZZ_RUNS make a round that is the same each time (tests/run-fuzz); `make test` sets them.
 FUZZ_SECONDS ?= 60
@@ -343,6 +364,7 @@ help:
 	@echo "make test             what has to pass: checks, unit tests, fuzzing, integration tests"
 	@echo "make gate             that, then the short rounds of the sanitizers: what .ci/run runs"
 	@echo "make test-all         everything, for hours (PARTS='asan tsan'; tests/run names them)"
+	@echo "make test-modules     modules that the tests load, of tests/modules"
 	@echo "make broken-lock      a server with a lock that is none, for the tests of the tests"
 	@echo "make test-unit        unit tests, one cmocka program a file (debug variant by default)"
 	@echo "make test-integration pytest over tests/integration, tests/differential (PYTEST_ARGS=...)"
@@ -396,7 +418,7 @@ endif
 test-unit-built:
 	@V=$(V) sh tests/run-units $(BUILD) $(unit_progs)
 
-test-integration: all
+test-integration: all test-modules
 	@$(run_pytest) $(PYTEST_ARGS)
 # Bounds are to end a hang, and for nothing else: far from what anything takes.
 run_pytest = KEYDB_SERVER=$${KEYDB_SERVER:-$(BUILD)/bin/keydb-server} \

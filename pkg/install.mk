@@ -9,6 +9,7 @@ LOCALSTATEDIR ?= /var
 RUNSTATEDIR ?= /run
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/keydb-server
+INCLUDEDIR ?= $(PREFIX)/include/keydb
 COMPLETIONSDIR ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
@@ -32,8 +33,8 @@ redis_links := $(foreach p,$(PROGRAMS:keydb-%=%),$(BINDIR)/redis-$p:keydb-$p \
 docs := $(wildcard README.md COPYING)
 units := keydb-server.service keydb-server@.service
 
-.PHONY: pages install-programs install-pages install-redis-links install-conf install-service
-install: install-programs install-pages install-conf install-service $(if $(filter 1,$(REDIS_LINKS)),install-redis-links)
+.PHONY: pages install-programs install-headers install-pages install-redis-links install-conf install-service
+install: install-programs install-headers install-pages install-conf install-service $(if $(filter 1,$(REDIS_LINKS)),install-redis-links)
 	@echo "Installed under $(DESTDIR)$(PREFIX)."
 	@[ -n "$(DESTDIR)" ] || { echo "To run it as a service, as root:"; \
 	  echo "  systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload"; \
@@ -66,6 +67,12 @@ install-redis-links: install-programs install-pages
 	    { echo "$$at is there and not ours: there are no links of Redis's names" >&2; exit 1; }; fi; done
 	$(Q)for l in $(redis_links); do ln -sf $${l#*:} $(DESTDIR)$${l%%:*} || exit 1; done
 
+# What authors of modules compile with.
+install-headers: $(module_header)
+	$(call say,INSTALL,$(DESTDIR)$(INCLUDEDIR))
+	$(Q)$(INSTALL) -d $(DESTDIR)$(INCLUDEDIR)
+	$(Q)$(INSTALL) -m 644 $(module_header) $(DESTDIR)$(INCLUDEDIR)/
+
 # A configuration that is there is its owner's; the new one is laid beside it.
 install-conf:
 	$(call say,INSTALL,$(DESTDIR)$(SYSCONFDIR)/keydb)
@@ -88,6 +95,7 @@ install-service:
 uninstall:
 	$(Q)for p in $(PROGRAMS); do rm -f $(DESTDIR)$(BINDIR)/$$p; done
 	$(Q)for u in $(units); do rm -f $(DESTDIR)$(UNITDIR)/$$u; done
+	$(Q)for h in $(notdir $(module_header)); do rm -f $(DESTDIR)$(INCLUDEDIR)/$$h; done
 	$(Q)rm -f $(DESTDIR)$(SYSUSERSDIR)/keydb-server.conf $(DESTDIR)$(TMPFILESDIR)/keydb-server.conf \
 	  $(DESTDIR)$(LOGROTATEDIR)/keydb-server
 	$(Q)for f in $(notdir $(docs)); do rm -f $(DESTDIR)$(DOCDIR)/$$f; done
@@ -95,7 +103,7 @@ uninstall:
 	  [ "$$(readlink $$at)" != $${l#*:} ] || rm -f $$at; done
 	$(Q)for m in $(man_pages); do rm -f $(DESTDIR)$(MANDIR)/man$${m##*.}/$${m##*/}; done
 	$(Q)for p in $(PROGRAMS); do rm -f $(DESTDIR)$(COMPLETIONSDIR)/$$p; done
-	@rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+	@rmdir $(DESTDIR)$(DOCDIR) $(DESTDIR)$(INCLUDEDIR) 2>/dev/null || true
 
 .PHONY: deb
 deb: ; +@sh pkg/build-deb

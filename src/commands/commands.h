@@ -53,7 +53,6 @@ extern const struct command_row memory_commands[];
 extern const struct command_row latency_commands[];
 extern const struct command_row slowlog_commands[];
 extern const struct command_row debug_commands[];
-extern const struct command_row module_commands[];
 extern const struct command_row cluster_commands[];
 extern const struct command_row pubsub_commands[];
 extern const struct command_row acl_commands[];

@@ -5,6 +5,7 @@
 #include "engine/auth.h"
 #include "engine/call.h"
 #include "engine/identity.h"
+#include "engine/modules.h"
 #include "engine/shutdown.h"
 
 #include <assert.h>
@@ -164,7 +165,7 @@ static void hello_reply(struct call *c)
     reply_bulk_cstr(r, "role");
     reply_bulk_cstr(r, identity_is_replica() ? "replica" : "master");
     reply_bulk_cstr(r, "modules");
-    reply_array(r, 0);
+    modules_reply_list(r);
 }
 
 /* Who authenticates may do something else afterwards, and who listens in RESP3. */

@@ -193,6 +193,8 @@ struct introspect_list {
 static void introspect_list_command(struct introspect_list *list, const struct command *cmd)
 {
     bool wanted = list->filter == FILTER_NONE ||
+                  (list->filter == FILTER_MODULE && cmd->extra &&
+                   slice_equal_nocase(list->pattern, cmd->extra->module)) ||
                   (list->filter == FILTER_CATEGORY && (cmd->categories & list->category)) ||
                   (list->filter == FILTER_PATTERN &&
                    glob_match(list->pattern, slice_cstr(cmd->full_name), true));
@@ -209,7 +211,8 @@ PLAIN_COMMAND(introspect_list)
 {
     struct introspect_list list = {.reply = c->reply, .filter = FILTER_NONE};
     if (c->argc == 5 && call_arg_is(c, 2, "filterby") && call_arg_is(c, 3, "module")) {
-        list.filter = FILTER_MODULE; /* matches nothing: no command here comes from a module */
+        list.filter = FILTER_MODULE;
+        list.pattern = c->argv[4];
     } else if (c->argc == 5 && call_arg_is(c, 2, "filterby") && call_arg_is(c, 3, "aclcat")) {
         list.filter = FILTER_CATEGORY;
         list.category = command_category_of(c->argv[4]);
@@ -242,7 +245,7 @@ static const struct command *introspect_asked_command(struct call *c)
     }
     if (!cmd) {
         reply_error(c->reply, "ERR Invalid command specified");
-    } else if (cmd->spec_count == 0) {
+    } else if (cmd->spec_count == 0 && !cmd->find_keys) {
         reply_error(c->reply, "ERR The command has no key arguments");
     } else if (!command_arity_fits(cmd, c->argc - 2)) {
         reply_error(c->reply, "ERR Invalid number of arguments specified for command");

@@ -89,6 +89,14 @@ static void docs_arguments(struct reply *r, const struct syntax_tree *tree, int 
 
 /* ---- A command ---- */
 
+/* What the server's own commands all have, and those of modules may. */
+static void docs_optional(struct reply *r, const char *field, const char *text)
+{
+    if (text) {
+        docs_text(r, field, text);
+    }
+}
+
 static void docs_deprecation(struct reply *r, const struct command_row *row)
 {
     reply_bulk_cstr(r, "doc_flags");
@@ -104,18 +112,20 @@ void docs_reply_command(struct reply *r, const struct command *cmd)
 {
     const struct command_row *row = cmd->row;
     struct syntax_tree tree;
+    const struct command_extra *extra = cmd->extra;
+    bool has_own_arguments = extra && extra->reply_arguments;
     bool has_arguments = row->args && syntax_parse(cmd, &tree);
-    uint64_t fields = 3u + (row->complexity != NULL) + (row->history != NULL) + has_arguments +
-                      (cmd->subcommand_count > 0);
+    uint64_t fields = 1u + (row->summary != NULL) + (row->since != NULL) +
+                      (row->complexity != NULL) + (row->history != NULL) + (extra != NULL) +
+                      has_arguments + has_own_arguments + (cmd->subcommand_count > 0);
     fields += row->deprecated_since ? 2u + (row->replaced_by != NULL) : 0;
     reply_bulk_cstr(r, cmd->full_name);
     reply_map(r, fields);
-    docs_text(r, "summary", row->summary);
-    docs_text(r, "since", row->since);
+    docs_optional(r, "summary", row->summary);
+    docs_optional(r, "since", row->since);
     docs_text(r, "group", row->group);
-    if (row->complexity) {
-        docs_text(r, "complexity", row->complexity);
-    }
+    docs_optional(r, "complexity", row->complexity);
+    docs_optional(r, "module", extra ? extra->module : NULL);
     if (row->history) {
         docs_history(r, row->history);
     }
@@ -125,6 +135,10 @@ void docs_reply_command(struct reply *r, const struct command *cmd)
     if (has_arguments) {
         reply_bulk_cstr(r, "arguments");
         docs_arguments(r, &tree, tree.first);
+    }
+    if (has_own_arguments) {
+        reply_bulk_cstr(r, "arguments");
+        extra->reply_arguments(cmd, r);
     }
     if (cmd->subcommand_count) {
         reply_bulk_cstr(r, "subcommands");

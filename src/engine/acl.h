@@ -91,6 +91,9 @@ bool acl_set_user(struct slice name, const struct slice *rules, int count,
 bool acl_delete_user(struct slice name, const struct session *caller) REQUIRES(gil);
 /* The user takes this password only, or (empty) any. World, or boot. */
 void acl_set_password(struct acl_user *user, struct slice password);
+/* Commands have come or gone: what the users' rules say of categories and names holds for those
+ * that there are now. World, or boot. */
+void acl_refresh_commands(void);
 /* Frees all users but the default one, which is as at the start. No session is left. */
 void acl_teardown(void);
 
@@ -113,8 +116,9 @@ bool acl_load_file(const struct session *caller, struct buf *error) MUST_CHECK R
 /* Writes all users into the file: as a whole (temporary file, fsync, rename) or not at all. False
  * is logged with its reason. */
 bool acl_save_file(void) MUST_CHECK;
-/* After the configuration is read: users of its `user` lines, or of the aclfile. False with the
- * reason on standard error: the server must not start. Boot. */
+/* After the configuration is read and its modules are loaded, whose commands rules may name: users
+ * of its `user` lines, or of the aclfile. False with the reason on standard error: the server must
+ * not start. Boot; the world, if other threads are there. */
 bool acl_load_at_start(void) MUST_CHECK;
 
 /* ---- who connects (net/ says how) ---- */

@@ -282,6 +282,36 @@ static enum acl_fault apply_command(struct acl_selector *s, struct slice name, b
     return ACL_FAULT_NONE;
 }
 
+/* Has the rules of commands speak again, of the commands that there are now. Those of commands that
+ * are gone stay. */
+static void refresh_commands(struct acl_selector *s)
+{
+    struct buf rules = s->rules;
+    s->rules = (struct buf){0};
+    set_all_commands(s, s->from_all);
+    struct slice rest = buf_slice(&rules);
+    while (rest.len > 0) {
+        const char *blank = memchr(rest.ptr, ' ', rest.len);
+        size_t len = blank ? (size_t)(blank - rest.ptr) : rest.len;
+        struct slice name = slice_of(rest.ptr + 1, len - 1);
+        if (apply_command(s, name, rest.ptr[0] == '+') != ACL_FAULT_NONE) {
+            note_rule(s, name, rest.ptr[0] == '+');
+        }
+        rest = behind(rest, blank ? len + 1 : len);
+    }
+    buf_deinit(&rules);
+}
+
+void acl_refresh_commands(void)
+{
+    for (int i = 0; i < acl_user_count(); i++) {
+        const struct acl_user *user = acl_user_at(i);
+        for (int k = 0; k < user->selector_count; k++) {
+            refresh_commands(user->selectors[k]);
+        }
+    }
+}
+
 /* ---- rules about keys and channels ---- */
 
 static enum acl_fault apply_keys(struct acl_selector *s, struct slice rule)

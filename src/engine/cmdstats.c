@@ -74,6 +74,37 @@ void cmdstats_teardown(void)
     memset(errors.codes, 0, sizeof(errors.codes));
 }
 
+/* The same lines with room for `count` commands. */
+static struct command_line *copy_lines(const struct command_line *from, unsigned count)
+{
+    struct command_line *to = mem_alloc_aligned(CACHE_LINE_BYTES, count * sizeof(*to));
+    memset(to, 0, count * sizeof(*to));
+    for (unsigned id = 0; id < commands.command_count; id++) {
+        atomic_init(&to[id].calls, atomic_load(&from[id].calls));
+        atomic_init(&to[id].time_ns, atomic_load(&from[id].time_ns));
+        atomic_init(&to[id].rejected, atomic_load(&from[id].rejected));
+        atomic_init(&to[id].failed, atomic_load(&from[id].failed));
+        atomic_init(&to[id].latency, atomic_load(&from[id].latency));
+    }
+    return to;
+}
+
+void cmdstats_grow(void)
+{
+    unsigned count = command_id_count();
+    if (commands.command_count == 0 || count <= commands.command_count) {
+        return;
+    }
+    for (unsigned slot = 0; slot < THREAD_MAX; slot++) {
+        struct command_line *lines = atomic_load(&commands.lines[slot]);
+        if (lines != NULL) {
+            atomic_store(&commands.lines[slot], copy_lines(lines, count));
+            mem_free(lines);
+        }
+    }
+    commands.command_count = count;
+}
+
 static struct command_line *make_lines(unsigned slot)
 {
     size_t size = commands.command_count * sizeof(struct command_line);

@@ -15,6 +15,8 @@ struct cmdstats {
 /* Boot, after all commands are registered. */
 void cmdstats_setup(void);
 void cmdstats_teardown(void);
+/* Commands have been added: makes room for them. World. */
+void cmdstats_grow(void);
 /* Records `calls` calls that took `time_ns` in all. Calling thread's line. */
 void cmdstats_record(const struct command *cmd, uint64_t calls, uint64_t time_ns);
 void cmdstats_rejected(const struct command *cmd);

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/command_priv.h"
 #include "engine/keyspecs_priv.h"
 
 #include <assert.h>
@@ -336,28 +337,57 @@ static const char *make_full_name(const struct command_row *row, const struct co
     return name;
 }
 
-static void build_command(struct command *c, const struct command_row *row,
-                          const struct command *parent)
+bool command_fill(struct command *c, const char **error)
 {
-    check_row(row, parent);
+    const struct command_row *row = c->row;
     c->run = row->run;
     c->flags = row->flags | (row->members.first ? CMD_LOOKS_AHEAD : 0);
     c->arity = row->arity;
-    c->categories = row->categories | implied_categories(row->flags, row->categories);
-    c->row = row;
-    c->parent = parent;
-    c->full_name = make_full_name(row, parent);
-    const char *error;
-    if (row->keys != NULL && !keyspecs_parse(row->keys, c, &error)) {
-        reject_row(row, error);
+    c->categories = row->categories;
+    if (!(row->flags & CMD_MODULE)) { /* modules say all of theirs, as in Redis */
+        c->categories |= implied_categories(row->flags, row->categories);
+    }
+    c->spec_count = 0;
+    if (row->keys != NULL && !keyspecs_parse(row->keys, c, error)) {
+        return false;
     }
     keyspecs_summarise(c);
-    if (registry.id_count == COMMAND_ID_MAX) {
-        reject_row(row, "too many commands");
+    if (c->extra && c->extra->find_keys) {
+        c->find_keys = c->extra->find_keys;
+        c->flags |= CMD_MOVABLE_KEYS;
+        c->simple_keys = false;
     }
+    return true;
+}
+
+void command_give_id(struct command *c)
+{
+    assert(registry.id_count < COMMAND_ID_MAX);
     c->id = (uint16_t)registry.id_count++;
     registry.by_id = mem_realloc(registry.by_id, registry.id_count * sizeof(*registry.by_id));
     registry.by_id[c->id] = c;
+}
+
+void command_moved(struct command *c)
+{
+    registry.by_id[c->id] = c;
+}
+
+static void build_command(struct command *c, const struct command_row *row,
+                          const struct command *parent)
+{
+    const char *error;
+    check_row(row, parent);
+    c->row = row;
+    c->parent = parent;
+    c->full_name = make_full_name(row, parent);
+    if (!command_fill(c, &error)) {
+        reject_row(row, error);
+    }
+    if (registry.id_count == COMMAND_ID_MAX) {
+        reject_row(row, "too many commands");
+    }
+    command_give_id(c);
 }
 
 static void build_subcommands(struct command *container, const struct command_row *rows)
@@ -421,6 +451,18 @@ static void index_grow(void)
     }
 }
 
+void command_list_add(const struct command *c)
+{
+    registry.commands =
+        mem_realloc(registry.commands, (registry.count + 1) * sizeof(*registry.commands));
+    registry.commands[registry.count++] = c;
+    if (registry.count * INDEX_FILL_DIVISOR > registry.slot_count) {
+        index_grow();
+    } else {
+        index_add(c);
+    }
+}
+
 void command_register(const struct command_row *rows)
 {
     static_assert(INDEX_MIN_SLOTS == 1 << 6, "index_grow counts bits from 6");
@@ -433,14 +475,7 @@ void command_register(const struct command_row *rows)
         if (rows->subcommands != NULL) {
             build_subcommands(c, rows->subcommands);
         }
-        registry.commands =
-            mem_realloc(registry.commands, (registry.count + 1) * sizeof(*registry.commands));
-        registry.commands[registry.count++] = c;
-        if (registry.count * INDEX_FILL_DIVISOR > registry.slot_count) {
-            index_grow();
-        } else {
-            index_add(c);
-        }
+        command_list_add(c);
     }
 }
 
@@ -454,6 +489,12 @@ static void remove_from_list(const struct command *c)
     registry.count--;
     memmove(registry.commands + i, registry.commands + i + 1,
             (registry.count - i) * sizeof(*registry.commands));
+}
+
+void command_list_remove(const struct command *c)
+{
+    remove_from_list(c);
+    index_grow();
 }
 
 static void set_other_name(const struct command *c, struct slice name)
@@ -494,12 +535,20 @@ static void free_command(const struct command *c)
     for (unsigned k = 0; k < c->subcommand_count; k++) {
         mem_free((char *)c->subcommands[k].full_name);
     }
+    if (c->extra || c->retired) {
+        mem_free((char *)c->full_name);
+    }
     mem_free((struct command *)c->subcommands);
     mem_free((struct command *)c);
 }
 
 void command_teardown(void)
 {
+    for (unsigned id = registry.id_count; id > 0; id--) { /* subcommands before their containers */
+        if (registry.by_id[id - 1]->retired && !registry.by_id[id - 1]->parent) {
+            free_command(registry.by_id[id - 1]);
+        }
+    }
     for (unsigned i = 0; i < registry.count; i++) {
         free_command(registry.commands[i]);
     }

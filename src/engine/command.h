@@ -13,6 +13,7 @@
 struct call;
 struct command;
 struct key_place;
+struct reply;
 
 /* Flags: those that COMMAND INFO shows (the first ones, in the order of command_flag_names), and
  * our own. */
@@ -168,6 +169,17 @@ struct key_spec {
     uint32_t flags;                           /* enum key_flag */
 };
 
+/* What a command that came with a module has beside its row (command_add). */
+struct command_extra {
+    const char *module; /* the module's name */
+    void *owner;        /* what the module's side keeps of it */
+    /* Finds the keys, as command.find_keys, whatever the row says of them. NULL: the row tells. */
+    int (*find_keys)(const struct command *c, const struct slice *argv, int argc,
+                     struct key_place *places, int max);
+    /* Replies the arguments as COMMAND DOCS shows them, an array. NULL: there are none. */
+    void (*reply_arguments)(const struct command *c, struct reply *r);
+};
+
 #define COMMAND_MAX_KEY_SPECS 4
 /* Ids are below it: they index tables of statistics and users' permissions. */
 #define COMMAND_ID_MAX 4096
@@ -192,7 +204,9 @@ struct command {
     const struct command *parent; /* of a subcommand */
     const struct command *subcommands;
     uint16_t subcommand_count;
-    const char *full_name; /* "config|get" */
+    const char *full_name;             /* "config|get" */
+    const struct command_extra *extra; /* of a module's command; NULL: one of the server's */
+    bool retired;                      /* its module has been taken out: it only says so */
     struct key_spec specs[COMMAND_MAX_KEY_SPECS];
 };
 
@@ -200,6 +214,26 @@ struct command {
 void command_register(const struct command_row *rows);
 /* Frees the registry. */
 void command_teardown(void);
+
+/* ---- commands that come and go while the server runs. World. ---- */
+
+/* A module's command: its row, whose name may have capitals, and what belongs to it live until the
+ * command is retired. NULL when the name is taken, or there are too many commands. The caller ends
+ * with command_settle. */
+struct command *command_add(const struct command_row *row, const struct command_extra *extra);
+/* The same of a subcommand of such a command. Subcommands may move by it: who keeps one keeps its
+ * id. */
+struct command *command_add_sub(struct command *container, const struct command_row *row,
+                                const struct command_extra *extra);
+/* The row has changed (keys, flags, arity): the command follows it. False, with nothing changed,
+ * when its keys are malformed. */
+bool command_follow_row(struct command *c) MUST_CHECK;
+/* Nobody finds it any more; who has it prepared is told that it is unknown. It keeps its id and its
+ * memory, for a command of the same name. */
+void command_retire(struct command *c);
+/* Commands have come or gone: figures have room for them, and users may what their rules say. */
+void command_settle(void);
+
 /* The command of that name in any case (no subcommands), NULL when unknown. Hot. */
 const struct command *command_find(struct slice name);
 /* The subcommand of a container, NULL when unknown. */

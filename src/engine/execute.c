@@ -80,29 +80,47 @@ static int echo_len(struct slice word)
     return word.len > ERROR_ECHO_MAX ? ERROR_ECHO_MAX : (int)word.len;
 }
 
+void call_append_unknown(const struct call *c, struct buf *text)
+{
+    buf_printf(text, "ERR unknown command '%.*s', with args beginning with: ", echo_len(c->argv[0]),
+               c->argv[0].ptr);
+    size_t begin = text->len;
+    for (int i = 1; i < c->argc && text->len - begin < ERROR_ECHO_MAX; i++) {
+        int room = (int)(ERROR_ECHO_MAX - (text->len - begin));
+        int len = c->argv[i].len < (size_t)room ? (int)c->argv[i].len : room;
+        buf_printf(text, "'%.*s' ", len, c->argv[i].ptr);
+    }
+}
+
 static void refuse_unknown(struct call *c, struct arena *arena)
 {
     struct buf text = {0};
-    buf_printf(&text,
-               "ERR unknown command '%.*s', with args beginning with: ", echo_len(c->argv[0]),
-               c->argv[0].ptr);
-    size_t begin = text.len;
-    for (int i = 1; i < c->argc && text.len - begin < ERROR_ECHO_MAX; i++) {
-        int room = (int)(ERROR_ECHO_MAX - (text.len - begin));
-        int len = c->argv[i].len < (size_t)room ? (int)c->argv[i].len : room;
-        buf_printf(&text, "'%.*s' ", len, c->argv[i].ptr);
-    }
+    call_append_unknown(c, &text);
     refuse(c, arena, &text);
+}
+
+void call_reply_unknown(struct call *c)
+{
+    struct buf text = {0};
+    call_append_unknown(c, &text);
+    reply_error_slice(c->reply, buf_slice(&text));
+    buf_deinit(&text);
+}
+
+void call_append_unknown_sub(const struct call *c, const struct command *container,
+                             struct buf *text)
+{
+    buf_printf(text, "ERR unknown subcommand '%.*s'. Try ", echo_len(c->argv[1]), c->argv[1].ptr);
+    for (const char *p = container->full_name; *p; p++) {
+        buf_append_char(text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
+    }
+    buf_append_cstr(text, " HELP.");
 }
 
 static void refuse_unknown_sub(struct call *c, const struct command *container, struct arena *arena)
 {
     struct buf text = {0};
-    buf_printf(&text, "ERR unknown subcommand '%.*s'. Try ", echo_len(c->argv[1]), c->argv[1].ptr);
-    for (const char *p = container->full_name; *p; p++) {
-        buf_append_char(&text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
-    }
-    buf_append_cstr(&text, " HELP.");
+    call_append_unknown_sub(c, container, &text);
     refuse(c, arena, &text);
 }
 

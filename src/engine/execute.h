@@ -15,6 +15,14 @@
  * keeps the error's text in c->refusal, to be replied at the call's turn in the stream. No lock. */
 void call_prepare(struct call *c, struct arena *arena);
 
+/* Appends what a call of a command that does not exist is told ("ERR ..."); replies it. */
+void call_append_unknown(const struct call *c, struct buf *text);
+/* The same of a subcommand. */
+void call_append_unknown_sub(const struct call *c, const struct command *container,
+                             struct buf *text);
+/* Replies that the server has no such command. */
+void call_reply_unknown(struct call *c);
+
 /* The part of call_prepare that finds and hashes the keys, for a call that was prepared before and
  * whose arguments have moved since. */
 void call_find_keys(struct call *c, struct arena *arena);

@@ -15,7 +15,6 @@
 #define SAMPLES_MAX 160
 /* Different events; their names are in our source, so a handful. */
 #define EVENTS_MAX 32
-#define EVENT_NAME_BYTES 40
 /* The graph: columns (the newest samples) and rows of characters. */
 #define GRAPH_COLUMNS 80
 #define GRAPH_ROWS 4
@@ -27,7 +26,7 @@ struct sample {
 
 /* A copy of an event is a plain value: replies are made from copies, without the lock. */
 struct event {
-    char name[EVENT_NAME_BYTES];
+    char name[LATENCY_NAME_BYTES];
     unsigned next, count; /* ring: the next place, and how many are filled */
     uint64_t max_ms;      /* of all time since the last reset */
     struct sample samples[SAMPLES_MAX];
@@ -61,7 +60,7 @@ static struct event *find_event(struct slice name)
 static struct event *make_event(const char *name) REQUIRES(latency_lock);
 static struct event *make_event(const char *name)
 {
-    assert(latency.count < EVENTS_MAX && strlen(name) < EVENT_NAME_BYTES);
+    assert(latency.count < EVENTS_MAX && strlen(name) < LATENCY_NAME_BYTES);
     struct event *e = &latency.events[latency.count++];
     memset(e, 0, sizeof(*e));
     snprintf(e->name, sizeof(e->name), "%s", name);
@@ -80,6 +79,10 @@ void latency_note(const char *event, uint64_t duration_ms, int64_t wall_s)
     }
     lock_acquire(&latency_lock);
     struct event *e = find_event(slice_cstr(event));
+    if (e == NULL && latency.count == EVENTS_MAX) { /* of modules, by what names they like */
+        lock_release(&latency_lock);
+        return;
+    }
     if (e == NULL) {
         e = make_event(event);
     }
@@ -162,6 +165,20 @@ static bool copy_event_at(unsigned index, struct event *copy)
     }
     lock_release(&latency_lock);
     return there;
+}
+
+bool latency_spike_at(unsigned index, struct latency_spike *spike)
+{
+    struct event e;
+    if (!copy_event_at(index, &e)) {
+        return false;
+    }
+    static_assert(sizeof(spike->event) == sizeof(e.name), "a whole name");
+    memcpy(spike->event, e.name, sizeof(e.name));
+    const struct sample *last = event_sample(&e, e.count - 1);
+    spike->wall_s = last->wall_s;
+    spike->duration_ms = last->duration_ms;
+    return true;
 }
 
 /* ---- Replies */

@@ -59,6 +59,11 @@ void propagate_aim(unsigned targets)
     door.aim = targets;
 }
 
+unsigned propagate_aimed(void)
+{
+    return door.aim;
+}
+
 /* ---- the protocol ---- */
 
 /* May write up to HEAD_BYTES, whatever the length. Numbers are short, nearly always: a call and

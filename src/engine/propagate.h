@@ -92,6 +92,8 @@ void propagate_set_unit_listener(void (*listener)(void));
 /* From now on what calls do goes to these logs only; the others get nothing of it. Whoever takes
  * PROPAGATE_TO_ALL away gives it back before the hold ends. Exclusive mode. */
 void propagate_aim(unsigned targets);
+/* These logs, for who changes that for a while. */
+unsigned propagate_aimed(void);
 /* A command for a database, by whoever changes keys without a call (expiry, eviction): for all
  * logs, whatever calls aim at. */
 void propagate_command(const struct db *db, int argc, const struct slice *argv)

@@ -175,7 +175,7 @@ static struct call nested_call(const struct call *exec, const struct queued *q, 
                      .argv = q->request.argv,
                      .blobs = q->request.blobs,
                      .keys = q->keys,
-                     .key_count = q->key_count,
+                     .key_count = q->keys ? q->key_count : 0, /* else they are found anew */
                      .db = exec->db,
                      .session = exec->session,
                      .nested = true};

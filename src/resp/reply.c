@@ -565,6 +565,12 @@ void reply_set_deferred_push(struct reply *r, uint32_t handle, uint64_t count)
     fill_hole(r, handle, r->proto >= 3 ? '>' : '*', count);
 }
 
+void reply_set_deferred_attribute(struct reply *r, uint32_t handle, uint64_t pairs)
+{
+    assert(r->proto >= 3);
+    fill_hole(r, handle, '|', pairs);
+}
+
 /* ---- the usual errors ---- */
 
 void reply_wrong_type(struct reply *r)

@@ -131,6 +131,7 @@ void reply_set_deferred_array(struct reply *r, uint32_t handle, uint64_t count);
 void reply_set_deferred_map(struct reply *r, uint32_t handle, uint64_t pairs);
 void reply_set_deferred_set(struct reply *r, uint32_t handle, uint64_t count);
 void reply_set_deferred_push(struct reply *r, uint32_t handle, uint64_t count);
+void reply_set_deferred_attribute(struct reply *r, uint32_t handle, uint64_t pairs); /* RESP3 */
 
 /* The usual errors, word for word as Redis 7.2 has them. */
 void reply_wrong_type(struct reply *r);

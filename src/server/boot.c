@@ -37,6 +37,7 @@
 #include "keyspace/reclaim.h"
 #include "keyspace/changes.h"
 #include "keyspace/watching.h"
+#include "metrics/metrics.h"
 #include "net/client_memory.h"
 #include "net/listener.h"
 #include "net/net.h"
@@ -50,6 +51,7 @@
 #include "persist/save.h"
 #include "active/active.h"
 #include "active/peer_links.h"
+#include "module/module.h"
 #include "repl/backlog.h"
 #include "repl/link.h"
 #include "repl/migrate.h"
@@ -126,6 +128,8 @@ static const struct option *const option_tables[] = {
     overload_options,
     random_limit_options,
     propagation_error_options,
+    module_options,
+    metrics_options,
 };
 
 static const struct command_row *const command_tables[] = {
@@ -255,6 +259,7 @@ static void begin_child(enum child_kind kind)
     (void)thread_cpus_confine(kind == CHILD_AOF_REWRITE ? THREAD_WORK_AOF_REWRITE
                                                         : THREAD_WORK_SAVE);
     proc_title_set_child(titles[kind]);
+    metrics_leave_to_parent();
 }
 
 /* World, or boot. */
@@ -376,12 +381,16 @@ static void setup(void)
     aof_setup();
     repl_setup();
     script_setup();
+    metrics_setup();
     net_setup();
+    module_setup();
+    module_set_link(follow_is_connected);
 }
 
 static void teardown(void)
 {
     aof_teardown();
+    module_teardown();
     script_teardown();
     save_teardown();
     reclaim_teardown();
@@ -514,6 +523,16 @@ static bool begin_active(void)
     return fine;
 }
 
+static bool load_users(void)
+{
+    gil_wake();
+    gil_stop_world();
+    bool fine = acl_load_at_start();
+    gil_resume_world();
+    gil_sleep();
+    return fine;
+}
+
 /* Loads what there is, and serves. False (logged) when one of them cannot be. The addresses come
  * first: when another server has them, its files are left alone, which the loading might mend, and
  * its pid file. */
@@ -528,15 +547,15 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
-    if (!active_prepare()) {
+    if (!module_load_configured() || !load_users() || !active_prepare()) {
+        return false;
+    }
+    enum load_begun begun = load_begin(&load_listener);
+    if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
+        !net_start(base) || !metrics_start()) {
         return false;
     }
     supervise_listening();
-    enum load_begun begun = load_begin(&load_listener);
-    if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
-        !net_start(base)) {
-        return false;
-    }
     repl_start();
     jobs_start();
     if (begun == LOAD_BEGUN_DONE) {
@@ -562,6 +581,7 @@ static int serve(void)
         }
     }
     bool failed = !started || load_failed;
+    metrics_stop();
     load_stop();
     jobs_stop();
     peer_links_stop();
@@ -585,9 +605,6 @@ int boot_run(void)
         return 1;
     }
     greet();
-    if (!acl_load_at_start()) {
-        return 1;
-    }
     supervise_setup(server_settings.supervised);
     setup();
     int status = serve();
@@ -598,6 +615,7 @@ int boot_run(void)
     proc_title_teardown();
     identity_teardown();
     thread_cpus_teardown();
+    metrics_teardown();
     net_settings_teardown();
     tls_settings_teardown();
     config_teardown();

@@ -149,7 +149,6 @@ static const struct {
     {"scratch-file-path", "storage providers (FLASH) do not exist in this version"},
     {"blob-support", "storage providers (FLASH) do not exist in this version"},
     {"db-s3-object", "saving to S3 does not exist in this version"},
-    {"loadmodule", "modules do not exist in this version"},
     {"watchdog-period", "the software watchdog does not exist in this version"},
     {"testmode", "KeyDB's test mode does not exist in this version"},
     {"rdbfuzz-mode", "KeyDB's RDB fuzzing mode does not exist in this version"},
@@ -221,7 +220,6 @@ const struct option absent_options[] = {
     ABSENT_BOOL("blob-support", OPTION_IMMUTABLE | OPTION_HIDDEN, "no"),
     ABSENT_LINE("storage-provider", OPTION_IMMUTABLE | OPTION_HIDDEN),
     ABSENT_LINE("scratch-file-path", OPTION_IMMUTABLE | OPTION_HIDDEN),
-    ABSENT_LINE("loadmodule", OPTION_IMMUTABLE | OPTION_HIDDEN),
     {.name = NULL},
 };
 

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "base/version.h"
 #include "engine/execute.h"
+#include "engine/modules.h"
 #include "engine/redact.h"
 #include "net/client.h"
 #include "server/build_info.h"
@@ -196,6 +197,11 @@ static void report_command(void)
     const struct call *c = call_running;
     put(&l, "--- The command of this thread");
     end_line(&l);
+    if (modules_running) { /* its code, or a command that it has called */
+        put(&l, "within module ");
+        put(&l, modules_running);
+        end_line(&l);
+    }
     if (!c) {
         put(&l, "none");
         end_line(&l);

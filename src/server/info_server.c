@@ -8,6 +8,7 @@
 #include "engine/config.h"
 #include "engine/identity.h"
 #include "engine/shutdown.h"
+#include "module/module.h"
 #include "net/settings.h"
 #include "net/tls_settings.h"
 
@@ -140,7 +141,7 @@ static void info_write_server(struct buf *out)
 
 static void info_write_modules(struct buf *out)
 {
-    (void)out; /* one line a module: there are none */
+    module_append_info(out);
 }
 
 static void info_write_cluster(struct buf *out)

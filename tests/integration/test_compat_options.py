@@ -80,7 +80,6 @@ lua-replicate-commands yes
 # Lines that would switch on what does not exist, and what is said of them.
 REFUSED = [
     ("cluster-enabled yes", "cluster mode"),
-    ("loadmodule /usr/lib/redis/modules/x.so", "modules"),
     ("storage-provider flash /var/lib/keydb/flash", "storage providers"),
     ("scratch-file-path /tmp", "storage providers"),
     ("enable-keydb-fastsync yes", "fast sync"),

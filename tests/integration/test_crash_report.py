@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from lib.modules import path_of
 from lib.resp import Closed
 from lib.server import Server
 
@@ -113,3 +114,10 @@ def test_passwords_stay_out(doomed):
     server.process.wait(60)
     report, text = report_of(server)
     assert report and "very-secret" not in text
+
+
+def test_a_module_is_named(doomed):
+    server = doomed({"loadmodule": [path_of("example")]})
+    assert die(server, "EX.CALL", "forward", "-", "DEBUG", "SEGFAULT") == -signal.SIGSEGV
+    report, _ = report_of(server)
+    assert "within module example\n" in report and "cmd=debug" in report

@@ -1,0 +1,215 @@
+/* See context.h, and what modules ask of their context and of themselves. */
+#include "module/context.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/version.h"
+#include "engine/modules.h"
+#include "engine/propagate.h"
+
+#include <string.h>
+
+/* Chunks of a context's pool. */
+#define POOL_CHUNK_BYTES ((size_t)8 * 1024)
+
+/* ---- life ---- */
+
+/* The module's code is about to run. */
+static void enter(RedisModuleCtx *ctx)
+{
+    const struct module *m = ctx->module;
+    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+    ctx->module->running++;
+    ctx->outer = modules_running;
+    modules_running = m->name ? m->name : m->path;
+}
+
+void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
+{
+    *ctx =
+        (RedisModuleCtx){.get_api = api_get, .module = m, .held = held, .now_ms = clock_wall_ms()};
+    enter(ctx);
+}
+
+void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
+{
+    *ctx = (RedisModuleCtx){.get_api = api_get,
+                            .module = m,
+                            .call = c,
+                            .session = c->session,
+                            .reply = c->reply,
+                            .held = c->held,
+                            .now_ms = c->now_ms};
+    enter(ctx);
+}
+
+/* A module that has begun an aggregate and never told its length has broken its reply. */
+static void end_lengths(RedisModuleCtx *ctx)
+{
+    if (ctx->length_count > 0) {
+        log_warning("Module %s has replied an array whose length it never told (command %s)",
+                    ctx->module->name ? ctx->module->name : "?",
+                    ctx->call ? ctx->call->cmd->full_name : "none");
+    }
+    while (ctx->length_count > 0) {
+        reply_set_deferred_array(ctx->reply, ctx->lengths[--ctx->length_count], 0);
+    }
+    mem_free(ctx->lengths);
+}
+
+void context_end(RedisModuleCtx *ctx)
+{
+    while (ctx->owned_count > 0) {
+        const struct context_owned owned = ctx->owned[--ctx->owned_count];
+        owned.destroy(owned.thing);
+    }
+    mem_free(ctx->owned);
+    end_lengths(ctx);
+    context_end_unit(ctx);
+    arena_deinit(&ctx->pool);
+    ctx->module->running--;
+    modules_running = ctx->outer;
+}
+
+void context_begin_unit(RedisModuleCtx *ctx)
+{
+    if (!ctx->in_unit) {
+        propagate_begin_unit();
+        ctx->in_unit = true;
+    }
+}
+
+void context_end_unit(RedisModuleCtx *ctx)
+{
+    if (ctx->in_unit) {
+        propagate_end_unit();
+        ctx->in_unit = false;
+    }
+}
+
+void context_own(RedisModuleCtx *ctx, void *thing, void (*destroy)(void *thing))
+{
+    if (!ctx || !ctx->auto_memory) {
+        return;
+    }
+    if (ctx->owned_count == ctx->owned_capacity) {
+        ctx->owned_capacity = ctx->owned_capacity ? 2 * ctx->owned_capacity : 16;
+        ctx->owned = mem_realloc(ctx->owned, ctx->owned_capacity * sizeof(*ctx->owned));
+    }
+    ctx->owned[ctx->owned_count++] = (struct context_owned){thing, destroy};
+}
+
+bool context_disown(RedisModuleCtx *ctx, const void *thing)
+{
+    if (!ctx || !ctx->auto_memory) {
+        return false;
+    }
+    for (unsigned i = ctx->owned_count; i > 0; i--) {
+        if (ctx->owned[i - 1].thing == thing) {
+            memmove(&ctx->owned[i - 1], &ctx->owned[i],
+                    (ctx->owned_count - i) * sizeof(*ctx->owned));
+            ctx->owned_count--;
+            return true;
+        }
+    }
+    return false;
+}
+
+int context_db(const RedisModuleCtx *ctx)
+{
+    return ctx->session ? ctx->session->db_index : ctx->db_index;
+}
+
+/* ---- the module itself ---- */
+
+static void rm_set_module_attribs(RedisModuleCtx *ctx, const char *name, int version,
+                                  int api_version)
+{
+    struct module *m = ctx->module;
+    if (!m->name) { /* later words are as in Redis: none */
+        m->name = mem_dup(name, strlen(name));
+        m->version = version;
+        m->api_version = api_version;
+    }
+}
+
+static int rm_is_module_name_busy(const char *name)
+{
+    return loaded_find(slice_cstr(name)) != NULL;
+}
+
+static void rm_set_module_options(RedisModuleCtx *ctx, int options)
+{
+    ctx->module->options = options;
+}
+
+static int rm_get_module_options_all(void)
+{
+    return REDISMODULE_OPTIONS_HANDLE_IO_ERRORS | REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED |
+           REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD |
+           REDISMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
+}
+
+static int rm_get_server_version(void)
+{
+    return REDIS_COMPAT_VERSION_NUM;
+}
+
+/* ---- memory of the context ---- */
+
+static void rm_auto_memory(RedisModuleCtx *ctx)
+{
+    ctx->auto_memory = true;
+}
+
+static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
+{
+    return bytes ? arena_alloc(&ctx->pool, bytes) : NULL;
+}
+
+/* ---- who calls, and how ---- */
+
+static int rm_get_selected_db(RedisModuleCtx *ctx)
+{
+    return context_db(ctx);
+}
+
+static int rm_select_db(RedisModuleCtx *ctx, int id)
+{
+    if (id < 0 || id >= db_count()) {
+        return REDISMODULE_ERR;
+    }
+    if (ctx->session) {
+        ctx->session->db_index = id;
+    } else {
+        ctx->db_index = id;
+    }
+    return REDISMODULE_OK;
+}
+
+static unsigned long long rm_get_client_id(RedisModuleCtx *ctx)
+{
+    return ctx->session ? ctx->session->id : 0;
+}
+
+static const char *rm_get_current_command_name(RedisModuleCtx *ctx)
+{
+    return ctx && ctx->call ? ctx->call->cmd->full_name : NULL;
+}
+
+const struct api_function context_functions[] = {
+    API(GetApi, api_get),
+    API(SetModuleAttribs, rm_set_module_attribs),
+    API(IsModuleNameBusy, rm_is_module_name_busy),
+    API(SetModuleOptions, rm_set_module_options),
+    API(GetModuleOptionsAll, rm_get_module_options_all),
+    API(GetServerVersion, rm_get_server_version),
+    API(AutoMemory, rm_auto_memory),
+    API(PoolAlloc, rm_pool_alloc),
+    API(GetSelectedDb, rm_get_selected_db),
+    API(SelectDb, rm_select_db),
+    API(GetClientId, rm_get_client_id),
+    API(GetCurrentCommandName, rm_get_current_command_name),
+    {NULL, NULL},
+};

@@ -1,0 +1,59 @@
+/* A context: what a module is called with, and on whose behalf it then calls the server. It lives
+ * as long as the server's call into the module. State: its thread's; what it reaches is the
+ * keyspace's (DESIGN.md, "Locks"). */
+#ifndef MODULE_CONTEXT_H
+#define MODULE_CONTEXT_H
+
+#include "base/arena.h"
+#include "engine/call.h"
+#include "module/loaded.h"
+
+struct key_request;
+
+/* Something that is freed with the context (AutoMemory). */
+struct context_owned {
+    void *thing;
+    void (*destroy)(void *thing);
+};
+
+struct RedisModuleCtx {
+    int (*get_api)(const char *name, void *pointer); /* first: RedisModule_Init reads it */
+    struct module *module;
+    const char *outer; /* modules_running before */
+    struct call *call; /* the command that runs; NULL: the module was called for another reason */
+    struct session *session; /* the caller's; NULL: nobody's */
+    struct reply *reply;     /* where replies go; NULL: nowhere */
+    int db_index;            /* without a session */
+    enum call_access held;   /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
+    int64_t now_ms;
+    bool auto_memory;
+    bool in_unit; /* what it tells the logs is one unit, which is open */
+    struct context_owned *owned;
+    unsigned owned_count, owned_capacity;
+    struct arena pool; /* PoolAlloc, and what calls need */
+    uint32_t *lengths; /* replies whose lengths are told later, the innermost last */
+    unsigned length_count, length_capacity;
+    struct key_request *key_request; /* it is asked where its command's keys are; else NULL */
+};
+
+/* A context for a command, and for any other reason; held is what the caller holds. Until its end
+ * the module is not unloaded. */
+void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
+    REQUIRES(keyspace_lock);
+void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
+    REQUIRES(keyspace_lock);
+/* Frees what the context looks after, and ends the unit of what it has told. */
+void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
+
+/* Where AutoMemory is on the thing is freed with the context, unless it is disowned before. */
+void context_own(RedisModuleCtx *ctx, void *thing, void (*destroy)(void *thing));
+/* False when the context did not own it. */
+bool context_disown(RedisModuleCtx *ctx, const void *thing);
+/* The number of the database that is selected. */
+int context_db(const RedisModuleCtx *ctx);
+/* From here on what the module tells the logs is one unit. */
+void context_begin_unit(RedisModuleCtx *ctx);
+/* The unit that is open, if one is, ends here. */
+void context_end_unit(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
+
+#endif

@@ -1,0 +1,40 @@
+/* The modules that are loaded. State: world; awake threads may read. */
+#ifndef MODULE_LOADED_H
+#define MODULE_LOADED_H
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "module/api.h"
+
+#include <stdbool.h>
+
+struct module_command;
+struct reply;
+
+struct module {
+    char *name; /* NULL until RedisModule_Init has told it; owned, as all here */
+    int version, api_version;
+    char *path;
+    struct slice *args; /* one block */
+    int arg_count;
+    void *library;       /* dlopen's */
+    _Atomic int options; /* SetModuleOptions */
+    bool loading;        /* its OnLoad runs */
+    unsigned running;    /* calls into it that have not returned; keyspace lock, exclusive */
+    struct module_command **commands;
+    unsigned command_count;
+    struct module *next; /* in order of loading */
+};
+
+/* The first one, NULL: there is none. */
+const struct module *loaded_first(void);
+/* By name, in its case; NULL: none. */
+struct module *loaded_find(struct slice name);
+/* Puts it at the end of the list; takes it out. */
+void loaded_add(struct module *m);
+void loaded_remove(struct module *m);
+/* What others see of them: MODULE LIST, HELLO; INFO's section. Awake. */
+void loaded_reply(struct reply *r);
+void loaded_append_info(struct buf *out);
+
+#endif

@@ -1,0 +1,258 @@
+/* See loader.h. */
+#include "module/loader.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "engine/call.h"
+#include "module/commands.h"
+#include "module/context.h"
+#include "module/missing.h"
+#include "module/shared_apis.h"
+#include "module/text.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Names in a line of the log. */
+#define NAMES_BYTES 800
+
+typedef int (*unload_function)(void *ctx);
+
+/* ---- records ---- */
+
+static struct slice *copy_args(const struct slice *args, int count)
+{
+    size_t bytes = (size_t)count * sizeof(*args);
+    for (int i = 0; i < count; i++) {
+        bytes += args[i].len;
+    }
+    struct slice *copy = mem_alloc(bytes);
+    char *at = (char *)(copy + count);
+    for (int i = 0; i < count; i++) {
+        copy[i] = slice_of(at, args[i].len);
+        memcpy(at, args[i].ptr, args[i].len);
+        at += args[i].len;
+    }
+    return copy;
+}
+
+static struct module *create(const char *path, void *library, const struct slice *args, int count)
+{
+    struct module *m = mem_calloc(1, sizeof(*m));
+    m->path = mem_dup(path, strlen(path));
+    m->library = library;
+    m->args = copy_args(args, count);
+    m->arg_count = count;
+    return m;
+}
+
+static void destroy(struct module *m)
+{
+    mem_free(m->name);
+    mem_free(m->path);
+    mem_free(m->args);
+    mem_free(m);
+}
+
+void loader_teardown(void)
+{
+    for (const struct module *m = loaded_first(); m; m = loaded_first()) {
+        loaded_remove((struct module *)m);
+        commands_forget((struct module *)m);
+        shared_apis_withdraw((struct module *)m);
+        destroy((struct module *)m);
+    }
+}
+
+/* ---- loading ---- */
+
+/* An address of the library as a function (POSIX lets that be). */
+static void fetch_symbol(void *library, const char *name, void *function)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, sizeof(symbol));
+}
+
+/* Runs OnLoad, in the world and with the keyspace lock, as any code of modules runs. */
+static void run_load(struct module *m, missing_load load, struct missing_load_end *end)
+    REQUIRES(gil)
+{
+    RedisModuleString **argv = mem_alloc((size_t)m->arg_count * sizeof(RedisModuleString *));
+    RedisModuleCtx ctx;
+    for (int i = 0; i < m->arg_count; i++) {
+        argv[i] = text_create(m->args[i]);
+    }
+    keyspace_lock_exclusive();
+    context_begin(&ctx, m, ACCESS_WORLD);
+    m->loading = true;
+    missing_run_load(load, &ctx, argv, m->arg_count, end);
+    m->loading = false;
+    context_end(&ctx);
+    keyspace_unlock_exclusive();
+    for (int i = 0; i < m->arg_count; i++) {
+        text_release(argv[i]);
+    }
+    mem_free(argv);
+}
+
+/* What every module must be before its code is let in. */
+static void *open_library(const char *path, struct buf *error)
+{
+    struct stat status;
+    if (stat(path, &status) == 0 && !(status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH))) {
+        buf_printf(error, "%s may not be executed: it lacks the permission", path);
+        return NULL;
+    }
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        buf_append_cstr(error, dlerror());
+    }
+    return library;
+}
+
+/* Takes back all that OnLoad has registered. */
+static void withdraw(struct module *m) REQUIRES(gil)
+{
+    commands_remove(m);
+    shared_apis_withdraw(m);
+}
+
+/* Why it is not let in, if it is not. */
+static bool is_refused(const struct module *m, struct missing_load_end *end, struct buf *error)
+{
+    bool refused = end->result != REDISMODULE_OK;
+    if (!refused && m->name && loaded_find(slice_cstr(m->name))) {
+        buf_printf(error, "%s: another module has the name '%s'", m->path, m->name);
+        return true;
+    }
+    if (!refused && m->name) {
+        return false;
+    }
+    if (end->called.len > 0) {
+        buf_printf(error, "%s: its OnLoad called RedisModule_%s, which is not there yet", m->path,
+                   buf_cstr(&end->called));
+        return true;
+    }
+    buf_printf(error, "%s: its OnLoad %s", m->path,
+               end->gave_up   ? "gave up"
+               : end->cut_off ? "called a function that is not there yet"
+               : refused      ? "refused"
+                              : "has not called RedisModule_Init");
+    if (end->asked.len > 0) {
+        buf_printf(error, "; it asked for these functions, which are not there yet: %s",
+                   buf_cstr(&end->asked));
+    }
+    return true;
+}
+
+/* In lines as long as the log has them. */
+static void log_asked(const char *path, struct slice names)
+{
+    while (names.len > 0) {
+        const char *comma = names.len > NAMES_BYTES ? memrchr(names.ptr, ',', NAMES_BYTES) : NULL;
+        size_t len = comma ? (size_t)(comma - names.ptr) : names.len;
+        size_t step = comma ? len + 2 : len;
+        log_warning("Module %s asked for functions that are not there yet: %.*s", path, (int)len,
+                    names.ptr);
+        names = slice_of(names.ptr + step, names.len - step);
+    }
+}
+
+/* A module that has not been let in goes. */
+static void give_up(struct module *m, bool cut_off) REQUIRES(gil)
+{
+    withdraw(m);
+    if (!cut_off) { /* else threads of its own may be there still */
+        dlclose(m->library);
+    }
+    destroy(m);
+}
+
+/* Whether it is let in; else it is gone. */
+static bool enter(struct module *m, missing_load load, struct buf *error) REQUIRES(gil)
+{
+    struct missing_load_end end;
+    run_load(m, load, &end);
+    bool refused = is_refused(m, &end, error);
+    log_asked(m->path, buf_slice(&end.asked));
+    if (refused) {
+        give_up(m, end.cut_off);
+    }
+    buf_deinit(&end.called);
+    buf_deinit(&end.asked);
+    return !refused;
+}
+
+bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
+{
+    void *library = open_library(path, error);
+    missing_load load = NULL;
+    if (!library) {
+        return false;
+    }
+    fetch_symbol(library, "RedisModule_OnLoad", &load);
+    if (!load) {
+        buf_printf(error, "%s has no RedisModule_OnLoad: it is no module", path);
+        dlclose(library);
+        return false;
+    }
+    struct module *m = create(path, library, args, arg_count);
+    if (!enter(m, load, error)) {
+        return false;
+    }
+    loaded_add(m);
+    log_notice("Module '%s' loaded from %s", m->name, path);
+    return true;
+}
+
+/* ---- unloading ---- */
+
+static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
+{
+    unload_function unload = NULL;
+    if (m->running > 0) { /* it calls MODULE UNLOAD, or waits for the world in another call */
+        buf_append_cstr(error, "the module is running");
+        return false;
+    }
+    if (shared_apis_are_used(m)) {
+        buf_append_cstr(error, "the module exports APIs used by other modules. Please unload them "
+                               "first and try again");
+        return false;
+    }
+    fetch_symbol(m->library, "RedisModule_OnUnload", &unload);
+    if (!unload) {
+        return true;
+    }
+    RedisModuleCtx ctx;
+    keyspace_lock_exclusive();
+    context_begin(&ctx, m, ACCESS_WORLD);
+    bool agrees = unload(&ctx) == REDISMODULE_OK;
+    context_end(&ctx);
+    keyspace_unlock_exclusive();
+    if (!agrees) {
+        buf_append_cstr(error, "the module does not let itself be unloaded now");
+    }
+    return agrees;
+}
+
+bool loader_unload(struct slice name, struct buf *error)
+{
+    struct module *m = loaded_find(name);
+    if (!m) {
+        buf_append_cstr(error, "no such module with that name");
+        return false;
+    }
+    if (!may_unload(m, error)) {
+        return false;
+    }
+    withdraw(m);
+    loaded_remove(m);
+    if (dlclose(m->library) != 0) {
+        log_warning("Module '%s' could not be closed: %s", m->name, dlerror());
+    }
+    log_notice("Module '%s' unloaded", m->name);
+    destroy(m);
+    return true;
+}

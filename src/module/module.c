@@ -1,0 +1,27 @@
+/* See module.h. */
+#include "module/module.h"
+
+#include "engine/modules.h"
+#include "module/admin.h"
+#include "module/call.h"
+#include "module/loader.h"
+
+void module_setup(void)
+{
+    api_setup();
+    modules_set_list(loaded_reply);
+}
+
+void module_teardown(void)
+{
+    modules_set_list(NULL);
+    loader_teardown();
+    call_teardown();
+    admin_teardown();
+    api_teardown();
+}
+
+void module_append_info(struct buf *out)
+{
+    loaded_append_info(out);
+}

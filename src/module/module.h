@@ -1,0 +1,29 @@
+/* What this folder gives to the server: commands, options, loading. See README.md. */
+#ifndef MODULE_MODULE_H
+#define MODULE_MODULE_H
+
+#include "base/buf.h"
+#include "base/option.h"
+#include "engine/command.h"
+
+#include <stdbool.h>
+
+/* MODULE; loadmodule. */
+extern const struct command_row module_commands[];
+extern const struct option module_options[];
+
+/* Boot, before modules are loaded; and its reverse, when no other thread is left: modules are not
+ * asked, and stay in the process. */
+void module_setup(void);
+void module_teardown(void);
+/* Loads what the configuration names, in its order. False, with the reason logged, when one of them
+ * cannot be: the server must not start. Boot, or whenever the world is the caller's alone. */
+bool module_load_configured(void) MUST_CHECK;
+/* Until that is over. */
+bool module_is_startup(void);
+/* Boot: who knows whether the link to the primary stands, for GetContextFlags. Any thread. */
+void module_set_link(bool (*is_up)(void));
+/* INFO's lines of the modules that are loaded. Awake. */
+void module_append_info(struct buf *out);
+
+#endif

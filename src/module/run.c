@@ -1,0 +1,104 @@
+/* See run.h. */
+#include "module/run.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "engine/execute.h"
+#include "module/text.h"
+
+#include <assert.h>
+
+/* Arguments that need no block of their own. */
+#define FEW_ARGUMENTS 16
+
+static RedisModuleString **make_arguments(RedisModuleString **few, const struct slice *argv,
+                                          struct blob **blobs, int argc)
+{
+    RedisModuleString **arguments = few;
+    if (argc > FEW_ARGUMENTS) {
+        arguments = mem_alloc((size_t)argc * sizeof(RedisModuleString *));
+    }
+    for (int i = 0; i < argc; i++) {
+        arguments[i] = text_create_argument(argv[i], blobs ? blobs[i] : NULL);
+    }
+    return arguments;
+}
+
+static void free_arguments(RedisModuleString **few, RedisModuleString **arguments, int argc)
+{
+    for (int i = 0; i < argc; i++) {
+        text_release(arguments[i]);
+    }
+    if (arguments != few) {
+        mem_free(arguments);
+    }
+}
+
+static void run_held(struct call *c) REQUIRES(keyspace_lock)
+{
+    const struct module_command *m = run_command_of(c->cmd);
+    RedisModuleString *few[FEW_ARGUMENTS];
+    RedisModuleString **arguments = make_arguments(few, c->argv, c->blobs, c->argc);
+    RedisModuleCtx ctx;
+    context_begin_call(&ctx, m->module, c);
+    m->function(&ctx, arguments, c->argc);
+    c->propagated = true; /* only what it has told itself */
+    context_end(&ctx);
+    free_arguments(few, arguments, c->argc);
+}
+
+void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (c->held == ACCESS_WORLD) {
+        keyspace_lock_exclusive();
+        run_held(c);
+        keyspace_unlock_exclusive();
+    } else {
+        run_held(c);
+    }
+}
+
+void run_container(struct call *c)
+{
+    struct buf text = {0};
+    call_append_unknown_sub(c, c->cmd, &text);
+    reply_error_slice(c->reply, buf_slice(&text));
+    buf_deinit(&text);
+}
+
+static int ask(struct module_command *m, const struct slice *argv, struct key_request *request)
+    REQUIRES(keyspace_lock)
+{
+    RedisModuleString *few[FEW_ARGUMENTS];
+    RedisModuleString **arguments = make_arguments(few, argv, NULL, request->argc);
+    RedisModuleCtx ctx;
+    context_begin(&ctx, m->module, ACCESS_EXCLUSIVE);
+    ctx.key_request = request;
+    m->function(&ctx, arguments, request->argc);
+    context_end(&ctx);
+    free_arguments(few, arguments, request->argc);
+    return request->count;
+}
+
+int run_find_keys(const struct command *c, const struct slice *argv, int argc,
+                  struct key_place *places, int max) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct module_command *m = run_command_of(c);
+    struct key_request request = {.places = places, .max = max, .argc = argc};
+    if (keyspace_is_exclusive()) {
+        return ask(m, argv, &request);
+    }
+    keyspace_lock_exclusive();
+    int count = ask(m, argv, &request);
+    keyspace_unlock_exclusive();
+    return count;
+}
+
+void run_want_world(const struct command *c)
+{
+    struct module_command *m = run_command_of(c);
+    m->row.flags |= CMD_WORLD;
+    bool fine = command_follow_row((struct command *)command_by_id(m->id));
+    assert(fine);
+    (void)fine;
+}
