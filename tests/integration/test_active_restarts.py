@@ -279,6 +279,7 @@ def test_a_plain_replica_goes_on_behind_a_node_that_begins_again(make_node, make
     b = make_node()
     a = make_node(files=FILES, port=str(free_port()), replicaof=["127.0.0.1", str(b.port)], **KEPT["rdb"])
     behind = make_server({"replicaof": ["127.0.0.1", str(a.address()[1])]})
+    follow(b, a)
     with b.connect() as cb:
         cb.ok("SET", "k", "1")
         eventually(lambda: in_step(a, behind), "in step", 30)
