@@ -64,7 +64,8 @@ KINDS = {
 
 
 @PAIR_AND_MESH
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", [kind if kind in ("BLPOP", "BZMPOP") else pytest.param(kind, marks=pytest.mark.long)
+                                  for kind in sorted(KINDS)])
 def test_each_element_once(make_node, kind, count):
     nodes = waiting(make_node, count)
     words, taken, push = KINDS[kind]
