@@ -5,13 +5,25 @@ import time
 
 import pytest
 
-from lib.active import check_equal, check_quiet, make_node, mesh
+from lib.active import call, check_equal, check_quiet, make_node, mesh, together
 from lib.bounds import eventually
+from lib.metrics import scrape, value
 from lib.replication import replication
 from lib.server import free_port
 
 
 __all__ = ["make_node"]  # fixtures
+
+
+def test_metrics(make_node):
+    port = free_port()
+    a, b = make_node(**{"metrics-port": str(port)}), make_node()
+    together(a, b)
+    call(a, "SET", "k", "v")
+    found, about = scrape(port), replication(a)
+    for name in ("active_origins", "active_conflicts", "active_sync_keys"):
+        assert value(found, "keydb_" + name) == int(about[name]), name
+    assert value(found, "keydb_active_own_units_total") >= 1 and value(found, "redis_connected_masters") == 1
 
 
 def test_info_and_role_of_several(make_node):
