@@ -32,6 +32,7 @@ SANITIZED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sanitized.
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the tests marked slow as well")
+    parser.addoption("--long", action="store_true", help="run the tests marked long as well")
     parser.addoption("--previews", action="store_true", help="run the tests marked preview as well")
     parser.addoption("--sanitized", choices=["asan", "tsan"], help="only the files of this round of the gate")
 
@@ -49,8 +50,8 @@ def sanitized_files(sanitizer):
 
 
 def pytest_collection_modifyitems(config, items):
-    left_out = [name for name in ("slow", "preview") if not config.getoption(
-        {"slow": "--slow", "preview": "--previews"}[name])]
+    options = {"slow": "--slow", "long": "--long", "preview": "--previews"}
+    left_out = [name for name, option in options.items() if not config.getoption(option)]
     sanitizer = config.getoption("--sanitized")
     chosen = sanitizer and sanitized_files(sanitizer)
     kept, others = [], []

@@ -99,7 +99,7 @@ def main(arguments):
     if status != TESTS_FAILED or not failed or not all(about["late"] for about in failed.values()):
         return status
     # Options of ours only: what chose the tests has done so.
-    return run_again(failed, [a for a in arguments if a in ("--slow", "--previews")])
+    return run_again(failed, [a for a in arguments if a in ("--slow", "--long", "--previews")])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "engine/function_store.h"
 #include "engine/gate.h"
 #include "engine/propagate.h"
+#include "keyspace/evict.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "keyspace/schedule.h"
@@ -17,7 +18,11 @@
 #include "active/peer_feed.h"
 #include "active/peer_links.h"
 #include "active/node_files.h"
+#include "keyspace/waiting.h"
+#include "net/blocked.h"
+#include "net/client.h"
 #include "repl/backlog.h"
+#include "repl/follow.h"
 #include "repl/sync.h"
 #include "value/stream.h"
 
@@ -26,23 +31,17 @@
 #include <string.h>
 
 #define TICK_MS 100
+/* Entries that a step of a walk looks at. */
+#define FORGET_ENTRIES 1024
+#define NEEDS_ACTIVE "multi-master needs active-replica yes"
 
 struct active_settings active_settings;
 
-/* Made before clients may use the data, while the world stands; gone after all threads have ended.
- */
+/* Made before clients may use the data, or by CONFIG SET, while the world stands; gone after all
+ * threads have ended, or likewise. */
 static struct node *node;
-static struct restored past; /* until then, what is loaded tells it */
-
-bool active_is_preview(void)
-{
-#if KEYDB_DEBUG
-    const char *wanted = getenv("KEYDB_ACTIVE_PREVIEW");
-    return wanted && strcmp(wanted, "1") == 0;
-#else
-    return false;
-#endif
-}
+static struct restored past;  /* until then, what is loaded tells it */
+static struct node *prepared; /* CONFIG SET's, until it is accepted */
 
 bool active_is_on(void)
 {
@@ -110,35 +109,57 @@ static void tick(int64_t wall_ms UNUSED)
         keyspace_unlock_exclusive();
         reclaim_run();
     }
+    peer_links_judge_stale();
     full_sync_sources_look(); /* whoever waits for it is woken */
     peer_feeds_tick(now_ms, sync_settings.timeout_s * 1000);
+}
+
+/* What is kept for peers that have not read it counts as a replica's unread output does. */
+static size_t unread_bytes(void)
+{
+    return node ? origin_log_beyond(node_log(node)) : 0;
 }
 
 static const struct cron_job tick_job = {.name = "active", .period_ms = TICK_MS, .run = tick};
 
 /* ---- life ---- */
 
-/* Test seam: the wall clock of this node is so far ahead. */
-static void take_skew(void)
+#if KEYDB_DEBUG
+/* Test seams: the wall clock of this node is so far ahead; its writes are so long at most. */
+static void take_seams(void)
 {
-    const char *skew_ms = active_is_preview() ? getenv("KEYDB_ACTIVE_SKEW_MS") : NULL;
+    const char *skew_ms = getenv("KEYDB_ACTIVE_SKEW_MS");
+    const char *unit_bytes = getenv("KEYDB_ACTIVE_UNIT_BYTES");
     if (skew_ms) {
         clock_set_skew_ms(strtoll(skew_ms, NULL, 10));
     }
+    if (unit_bytes) {
+        local_writes_bound = (size_t)strtoull(unit_bytes, NULL, 10);
+    }
 }
+#else
+static void take_seams(void)
+{
+}
+#endif
 
 void active_setup(void)
 {
-    take_skew();
+    take_seams();
+    node_files_setup();
     local_writes_setup();
     cron_register(&tick_job);
+    evict_exempt(unread_bytes);
 }
 
-void active_prepare(void)
+bool active_prepare(void)
 {
+    if (active_settings.multi && !active_settings.on) {
+        log_warning("%s", NEEDS_ACTIVE);
+        return false;
+    }
     if (active_settings.on) {
         restored_init(&past, 0, db_count());
-        node_files_setup();
         node_files_load_into(&past);
         expire_set_judge(decide_expiry);
         keyspace_lock_exclusive();
@@ -146,13 +167,15 @@ void active_prepare(void)
         stream_set_id_tag(UINT32_MAX); /* any: none is made yet */
         keyspace_unlock_exclusive();
     }
+    return true;
 }
 
-static bool create_node(void)
+/* NULL, logged: its epoch can't be written down. */
+static struct node *create_node(void)
 {
     struct origin_id last;
     if (!epoch_file_read(&last)) {
-        return false;
+        return NULL;
     }
     if (last.epoch == 0 && past.has_id) {
         /* It may be a copy of another node's directory: two that have one id tell each other
@@ -166,9 +189,12 @@ static bool create_node(void)
                                    .log_bytes = (size_t)backlog_size_bytes,
                                    .silence_ms = sync_settings.timeout_s * 1000};
     memcpy(options.id, last.node, sizeof(options.id));
-    node = node_create(&options);
-    last.epoch = node_epoch(node);
-    return epoch_file_write(&last);
+    struct node *made = node_create(&options);
+    last.epoch = node_epoch(made);
+    if (!epoch_file_write(&last)) {
+        node_destroy(&made);
+    }
+    return made;
 }
 
 /* Keys of a server that was not active: our first write, of which the AOF has the number alone. */
@@ -202,39 +228,78 @@ static void join(bool is_news)
     keyspace_unlock_exclusive();
 }
 
-bool active_begin(void)
+static void say_begun(void)
 {
     char text[ACTIVE_NODE_CHARS];
+    active_node_text(text);
+    log_notice("Active replica: node %.*s", ACTIVE_NODE_CHARS, text);
+}
+
+bool active_begin(void)
+{
     if (!active_settings.on) {
         return true;
     }
     bool is_news = past.origins.count == 1; /* the files tell of no node's writes */
     gil_stop_world();
-    bool fine = create_node();
+    node = create_node();
+    bool fine = node != NULL;
     if (fine) {
         join(is_news);
         fine = peer_links_resume(buf_slice(&past.merging), past.merging_done);
     }
     gil_resume_world();
     restored_deinit(&past);
-    if (!fine) {
-        return false;
+    if (fine) {
+        say_begun();
     }
-    active_node_text(text);
-    log_notice("Active replica: node %.*s", ACTIVE_NODE_CHARS, text);
-    return true;
+    return fine;
+}
+
+static void forget_dot(struct entry *e, void *context UNUSED)
+{
+    entry_void_stamp(e);
+}
+
+/* Of a life as a node that is over nothing may be believed in the next one: keys will have been
+ * written without it. The log's reader forgets at the same place, behind the last head. */
+static void forget_life(void) REQUIRES(keyspace_lock);
+static void forget_life(void)
+{
+    const struct slice word = SLICE("KEYDB.PARTED");
+    node_settle(node);
+    log_head_write(node_head(node), 1, &word);
+    for (int i = 0; i < db_count(); i++) {
+        uint64_t cursor = 0;
+        do {
+            cursor = db_scan(db_at(i), cursor, FORGET_ENTRIES, 0, forget_dot, NULL);
+        } while (cursor);
+        waiting_note_change(db_at(i), (struct slice){NULL, 0}); /* what another node was to give */
+    }
+}
+
+/* What is written from now on is nobody's. */
+static void part(bool goes_on) EXCLUDES(keyspace_lock);
+static void part(bool goes_on)
+{
+    delivery_end();
+    keyspace_lock_exclusive();
+    if (goes_on) {
+        forget_life();
+    }
+    local_writes_attach(NULL);
+    schedule_set_judge(NULL);
+    node_files_attach(NULL);
+    stream_set_id_tag(0);
+    keyspace_unlock_exclusive();
+    keyspace_set_end_work(NULL);
+    expire_set_judge(NULL);
 }
 
 void active_teardown(void)
 {
     if (node) {
-        delivery_end();
-        keyspace_lock_exclusive();
-        local_writes_attach(NULL);
-        schedule_set_judge(NULL);
-        node_files_attach(NULL);
-        keyspace_unlock_exclusive();
-        keyspace_set_end_work(NULL);
+        part(false);
         node_destroy(&node);
         peer_links_teardown();
     }
@@ -242,6 +307,87 @@ void active_teardown(void)
     stream_set_id_tag(0);
     restored_deinit(&past);
     local_writes_teardown();
+}
+
+/* ---- at run time ---- */
+
+static void leave(void) REQUIRES(gil);
+static void leave(void)
+{
+    peer_feeds_end();
+    full_sync_sources_forget();
+    peer_links_forget();
+    part(true);
+    node_destroy(&node);
+    peer_links_judge_stale();
+    follow_forget();
+    log_notice("No active replica from now on");
+}
+
+static bool join_waiting(struct client *c, void *context UNUSED) NO_THREAD_SAFETY_ANALYSIS
+{
+    keyspace_assert_exclusive();
+    blocked_join_peers(c);
+    return true;
+}
+
+static void enter(void) REQUIRES(gil);
+static void enter(void)
+{
+    node = prepared;
+    prepared = NULL;
+    expire_set_judge(decide_expiry);
+    join(true);
+    keyspace_lock_exclusive();
+    client_each(join_waiting, NULL);
+    keyspace_unlock_exclusive();
+    say_begun();
+}
+
+static const char *why_not(void) REQUIRES(gil);
+static const char *why_not(void)
+{
+    bool becomes = active_settings.on && !node, ceases = !active_settings.on && node;
+    if (active_settings.multi && !active_settings.on) {
+        return NEEDS_ACTIVE;
+    }
+    if (ceases ? peer_links_count() > 0 : !active_settings.multi && peer_links_count() > 1) {
+        return ceases ? "it takes the writes of others: REPLICAOF NO ONE first"
+                      : "it takes the writes of several: REPLICAOF REMOVE host port first";
+    }
+    if ((becomes || ceases) && (gate_is_loading() || propagate_in_unit())) {
+        return "not while a data set is being loaded, nor within a transaction";
+    }
+    if (ceases && node_is_merging(node)) {
+        return "a peer's data set is being merged: wait for its end";
+    }
+    if (becomes && follow_is_replica()) {
+        return "it follows a primary: REPLICAOF NO ONE first";
+    }
+    return NULL;
+}
+
+bool active_may_switch(const char **error)
+{
+    *error = why_not();
+    if (*error || !active_settings.on || node || prepared) {
+        return !*error;
+    }
+    restored_init(&past, 0, db_count());
+    prepared = create_node();
+    restored_deinit(&past);
+    *error = prepared ? NULL : "its file " EPOCH_FILE " can't be read or written: see the log";
+    return prepared != NULL;
+}
+
+void active_switch(bool accepted)
+{
+    if (accepted && prepared) {
+        enter();
+    } else if (accepted && !active_settings.on && node) {
+        leave();
+    }
+    node_destroy(&prepared);
 }
 
 /* ---- INFO ---- */
@@ -262,49 +408,3 @@ void active_write_info(struct buf *out)
     delivery_write_info(out);
     keyspace_leave(taken);
 }
-
-/* ---- options ---- */
-
-/* Takes what leaves it off, or what tests may have. */
-static bool check(const struct option *option, struct slice text, const char **error)
-{
-    if (slice_equal_nocase(text, "no") || active_is_preview()) {
-        return true;
-    }
-    *error = option->target == &active_settings.on
-                 ? "active replication does not exist in this version"
-                 : "replication from several primaries does not exist in this version";
-    return false;
-}
-
-static bool apply_writes(const struct option *option UNUSED, const char **error UNUSED)
-{
-    peer_links_judge_writes();
-    return true;
-}
-
-const struct option active_options[] = {
-    {.name = "active-replica",
-     .type = OPTION_BOOL,
-     .flags = OPTION_IMMUTABLE,
-     .target = &active_settings.on,
-     .initial = "no",
-     .check = check},
-    {.name = "multi-master",
-     .type = OPTION_BOOL,
-     .flags = OPTION_IMMUTABLE,
-     .target = &active_settings.multi,
-     .initial = "no",
-     .check = check},
-    {.name = "multi-master-no-forward",
-     .type = OPTION_BOOL,
-     .target = &active_settings.no_forward,
-     .initial = "no",
-     .check = check},
-    {.name = "allow-write-during-load",
-     .type = OPTION_BOOL,
-     .target = &active_settings.write_during_load,
-     .initial = "yes",
-     .apply = apply_writes},
-    {.name = NULL},
-};

@@ -7,10 +7,9 @@
  * becomes of what is due, told what has expired under a writer, and its clock is the one that
  * deadlines are judged by (keyspace_time_ms).
  *
- * `active-replica yes` is refused as long as something is missing (DESIGN.md, "What is built").
- * Builds with KEYDB_DEBUG take it, as a test seam, when the environment has KEYDB_ACTIVE_PREVIEW=1;
- * it begins with what its files tell of it (restored.h): dots, positions, conflicts; with
- * data that no node has written it counts them as its first write.
+ * CONFIG SET active-replica makes a server a node and takes that back. Each time it is a new life:
+ * what was written before it counts as its first write, as data do that files of a server have
+ * which was not active, and what it knew of peers is forgotten.
  *
  * State: settings are world, the node is keyspace. */
 #ifndef ACTIVE_ACTIVE_H
@@ -27,15 +26,14 @@ struct active_settings {
 };
 extern struct active_settings active_settings;
 
-/* Whether this server can be an active replica at all: the test seam. */
-bool active_is_preview(void);
 /* Boot, before options are read: commands, and what replication asks (repl/peers.h). */
 void active_register(void);
 /* Boot, before other logs are registered; its reverse. */
 void active_setup(void);
 void active_teardown(void);
-/* Boot, before the data set is loaded: what its files tell is heard. */
-void active_prepare(void);
+/* Boot, before the data set is loaded: what its files tell is heard. False, logged: the options
+ * contradict one another. */
+bool active_prepare(void) MUST_CHECK;
 /* The data set is loaded and nobody may use it yet. A server that is to be an active replica begins
  * a life as a node. False, logged: it must not go on. The GIL is held in shared mode. */
 bool active_begin(void) REQUIRES_SHARED(gil) MUST_CHECK;
@@ -48,6 +46,12 @@ struct node *active_node(void);
 void active_node_text(char text[ACTIVE_NODE_CHARS]);
 /* INFO replication's figures about the node. */
 void active_write_info(struct buf *out);
+
+/* The settings have changed by CONFIG SET: false, with *error, when they can't be so now. Then,
+ * once in its end, whether it was accepted: the server becomes a node, or is none any more. The
+ * latter takes a look at each key while the world stands. */
+bool active_may_switch(const char **error) MUST_CHECK REQUIRES(gil);
+void active_switch(bool accepted) REQUIRES(gil);
 
 /* active-replica, multi-master, multi-master-no-forward, allow-write-during-load. */
 extern const struct option active_options[];

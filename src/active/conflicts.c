@@ -12,6 +12,8 @@ struct conflict {
     struct conflict *before, *after; /* in the order of their first notes */
     int64_t first_ms, last_ms;
     uint64_t state_stamp; /* only what is later settles it */
+    uint64_t wait_stamp;  /* not before all have seen this; 0: no such */
+    int64_t waits_ms;     /* since when it waits for that */
     int db;
     uint32_t len;
     bool same; /* a digest will do */
@@ -26,6 +28,7 @@ struct conflicts {
     size_t pace_bytes;
     uint64_t chance;
     int64_t paid_upto_us; /* what was told would have taken until then, at that pace */
+    uint64_t seen;        /* by all nodes */
 };
 
 struct wanted {
@@ -144,6 +147,32 @@ void conflicts_note_same(struct conflicts *d, int db, struct slice key, int64_t 
     note(d, db, key, 0, true, now_ms);
 }
 
+void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stamp, int64_t now_ms)
+{
+    uintptr_t *slot = find(d, db, key);
+    struct conflict *x = slot ? table_entry(*slot) : NULL;
+    if (x && stamp > x->wait_stamp) {
+        x->waits_ms = x->wait_stamp ? x->waits_ms : now_ms;
+        x->wait_stamp = stamp;
+        x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS; /* all may have seen it already */
+    }
+}
+
+void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
+{
+    d->seen = stamp;
+}
+
+/* True while it is not to be told: then it is as if it had begun a while from now. */
+static bool waits(const struct conflicts *d, struct conflict *x, int64_t now_ms)
+{
+    if (x->wait_stamp <= d->seen || now_ms - x->waits_ms >= CONFLICT_WAIT_MAX_MS) {
+        return false;
+    }
+    x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS;
+    return true;
+}
+
 static void drop(struct conflicts *d, uintptr_t *slot)
 {
     struct conflict *x = table_entry(*slot);
@@ -203,7 +232,8 @@ bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf
         return false;
     }
     for (struct conflict *x = d->first; x; x = x->after) {
-        if (now_ms - x->last_ms >= CONFLICT_QUIET_MS || now_ms - x->first_ms >= CONFLICT_MAX_MS) {
+        if (!waits(d, x, now_ms) &&
+            (now_ms - x->last_ms >= CONFLICT_QUIET_MS || now_ms - x->first_ms >= CONFLICT_MAX_MS)) {
             *db = x->db;
             *same = x->same;
             buf_clear(key);

@@ -16,8 +16,10 @@
 
 #define CONFLICT_QUIET_MS 100
 #define CONFLICT_MAX_MS 1000
-/* Who has lost something waits so long for one who has it. */
+/* Who has lost something waits for one who has it: so long after all have heard of it, and so long
+ * at most. */
 #define CONFLICT_PATIENCE_MS 3000
+#define CONFLICT_WAIT_MAX_MS 60000
 
 struct conflicts;
 
@@ -45,6 +47,11 @@ void conflicts_note(struct conflicts *d, int db, struct slice key, uint64_t stat
 /* The same, of a key that somebody has with the same content, as far as is known: a digest will do
  * to tell him, unless there is another conflict of it. */
 void conflicts_note_same(struct conflicts *d, int db, struct slice key, int64_t now_ms);
+/* The key, which is in conflict, may have lost something by the write with this stamp that somebody
+ * else has: he is to be heard first, who tells it when he has seen that write. */
+void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stamp, int64_t now_ms);
+/* All nodes have seen the writes up to this stamp (origins_stable). */
+void conflicts_all_seen(struct conflicts *d, uint64_t stamp);
 /* The content is exact again from a state or whole write with this stamp on: nobody can see the key
  * differently, unless he begins from a later state. */
 void conflicts_resolve(struct conflicts *d, int db, struct slice key, uint64_t stamp);

@@ -577,6 +577,10 @@ void delivery_end(void)
         drop_guest(radix_remove_at(&it.guests, &at));
     }
     free_done();
+    for (at = radix_first(&it.hosts); radix_cursor_valid(&at); radix_cursor_next(&at)) {
+        const struct host *h = radix_cursor_value(&at);
+        parked_set_number(h->parked, 0); /* it waits on, as a call of a server without peers */
+    }
     keyspace_unlock_exclusive();
     parked_peers = NULL;
     it.node = NULL;

@@ -113,6 +113,8 @@ static const struct row rows[] = {
     {"decrby",    EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, without_options},
     {"hincrby",   EFFECT_ADD, EFFECT_HASH,   EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
     {"zincrby",   EFFECT_ADD, EFFECT_ZSET,   EFFECT_GIVES, 1, ONE_KEY, 3, 1, 1, NULL},
+    /* stands in for a write that no frame has room for, on the node that made it */
+    {"keydb.large", EFFECT_UNTOLD, EFFECT_ANY, 0, 1, ONE_KEY, 0, 0, 0, NULL},
     /* what its time has taken: a member, by itself; a key */
     {"keydb.expired", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_TAKES | EFFECT_EXPIRES, 1, ONE_KEY, 3, 1, 1, of_member},
     {"keydb.expired", EFFECT_ORDER, EFFECT_ANY, EFFECT_EXPIRES, 1, ONE_KEY, 0, 0, 0, with_one_more},

@@ -146,6 +146,13 @@ void full_sync_source_release(struct full_sync_source **source)
     }
 }
 
+void full_sync_sources_forget(void)
+{
+    lock_acquire(&current.lock);
+    current.source = NULL;
+    lock_release(&current.lock);
+}
+
 static void note_end(struct full_sync_source *s, struct child_end end)
 {
     struct stat about;

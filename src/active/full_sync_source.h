@@ -32,6 +32,8 @@ struct full_sync_source *
 full_sync_source_join(struct node *n,
                       bool (*will_do)(const struct version_vector *moment, void *context),
                       void *context, const char **error) MUST_CHECK REQUIRES(keyspace_lock);
+/* The one that there is was of a node that is no more: nobody else gets it. Any thread. */
+void full_sync_sources_forget(void);
 /* Nulls the caller's pointer; nobody's any more, it is gone, and its child ended. Any thread. */
 void full_sync_source_release(struct full_sync_source **source);
 

@@ -1,6 +1,9 @@
 /* See local_writes.h. */
 #include "active/local_writes.h"
 
+#include "active/frame.h"
+#include "active/large_writes.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "engine/propagate.h"
 #include "value/member_ttl.h"
@@ -10,6 +13,10 @@
 
 /* A key that goes with more members than this, all of them due, is told as deleted. */
 #define EXPIRED_MEMBERS_MAX 1024
+/* A unit is shorter than this, told or not (unit_create). */
+#define UNIT_BYTES_MAX ((size_t)INT32_MAX - 1)
+
+size_t local_writes_bound = FRAME_MAX_BYTES - FRAME_WRITE_HEAD_BYTES - 1;
 
 static struct {
     struct local_writes *attached;
@@ -43,15 +50,16 @@ void local_writes_deinit(struct local_writes *own)
 }
 
 /* The unit's dot is the next one of ours: behind the position, and behind those that wait. */
-static void enqueue(struct local_writes *own, int db, struct slice commands)
+static void enqueue_unit(struct local_writes *own, int db, struct slice commands, bool is_large)
     REQUIRES(keyspace_lock);
-static void enqueue(struct local_writes *own, int db, struct slice commands)
+static void enqueue_unit(struct local_writes *own, int db, struct slice commands, bool is_large)
 {
     uint64_t waiting = own->count - own->taken;
     uint64_t sequence = origins_at(own->origins, own->self)->position + waiting + 1;
     struct dot dot = dot_of(hlc_next(own->clock), own->self, sequence);
     struct unit *unit = unit_create(dot, db, commands);
     assert(own->self != 0 && unit != NULL);
+    unit->is_large = is_large;
     if (own->count == own->capacity) {
         own->capacity = own->capacity ? 2 * own->capacity : 16;
         own->pending = mem_realloc(own->pending, own->capacity * sizeof(struct unit *));
@@ -60,6 +68,32 @@ static void enqueue(struct local_writes *own, int db, struct slice commands)
     keyspace_has_work = true;
     if (own->head) {
         log_head_own(own->head, unit);
+    }
+}
+
+/* What is too long is told to nobody: see large_writes.h. */
+static void enqueue_large(struct local_writes *own, int db, struct slice commands)
+    REQUIRES(keyspace_lock);
+static void enqueue_large(struct local_writes *own, int db, struct slice commands)
+{
+    struct buf keys = {0};
+    large_write_put(commands, UNIT_BYTES_MAX, &keys);
+    log_notice("A write of %zu bytes is longer than what is told to active replicas: they get %s",
+               commands.len, keys.len > 0 ? "the whole data set" : "nothing of it");
+    if (keys.len > 0) {
+        enqueue_unit(own, db, buf_slice(&keys), true);
+    }
+    buf_deinit(&keys);
+}
+
+static void enqueue(struct local_writes *own, int db, struct slice commands)
+    REQUIRES(keyspace_lock);
+static void enqueue(struct local_writes *own, int db, struct slice commands)
+{
+    if (commands.len <= local_writes_bound) {
+        enqueue_unit(own, db, commands, false);
+    } else {
+        enqueue_large(own, db, commands);
     }
 }
 

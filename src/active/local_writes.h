@@ -33,6 +33,9 @@ struct local_writes {
     uint32_t count, taken, capacity;
 };
 
+/* Bytes of the commands of one unit: what a frame has room for. A test seam may have less. */
+extern size_t local_writes_bound;
+
 /* Boot, after propagate_setup and before logs that files are made of; its reverse. */
 void local_writes_setup(void);
 void local_writes_teardown(void);

@@ -150,15 +150,18 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
     merge_fold_find(m, &a->fold, -1);
 }
 
-/* The time of a conflict: later, where something may have been removed before its time. */
-static int64_t when(const struct arrival *a, int64_t now_ms)
+/* The content is a guess; where something may have been removed before its time, whoever has it is
+ * to be heard first. */
+static void conflict_guess(struct merge *m, const struct arrival *a, int db, struct slice key,
+                           int64_t now_ms)
 {
+    merge_conflict(m, db, key, now_ms);
     for (int i = a->x + 1; i < (int)a->fold.view.count; i++) {
-        if (a->fold.view.writes[i].effect.flags & EFFECT_EXPIRES) {
-            return now_ms + CONFLICT_PATIENCE_MS;
+        const struct window_write *w = &a->fold.view.writes[i];
+        if (w->effect.flags & EFFECT_EXPIRES) {
+            conflicts_wait(m->conflicts, db, key, w->dot.stamp, now_ms);
         }
     }
-    return now_ms;
 }
 
 static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan plan, int db,
@@ -183,7 +186,7 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         break;
     case MERGE_GUESS:
         merge_run(m, x, db, key, now_ms);
-        merge_conflict(m, db, key, when(a, now_ms));
+        conflict_guess(m, a, db, key, now_ms);
         break;
     case MERGE_NEITHER:
         merge_conflict(m, db, key, now_ms);
@@ -192,7 +195,7 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         break;
     }
     merge_touch(m, db, key, a->fold.view.writes[a->fold.view.count - 1].dot);
-    if (x->effect.flags & EFFECT_EXPIRES && (plan == MERGE_RUN || plan == MERGE_REFOLD) &&
+    if (x->effect.flags & EFFECT_EXPIRES && plan != MERGE_OVER &&
         m->executor->survives(m->context, db, x->argc, x->argv)) {
         /* Somebody has removed it who did not know of another deadline: he may need it back. */
         merge_conflict(m, db, key, now_ms);

@@ -1,6 +1,7 @@
 /* See node.h. */
 #include "active/node.h"
 
+#include "active/large_writes.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -122,6 +123,7 @@ struct node *node_create(const struct node_options *options)
     n->own.head = n->execute.head = &n->head;
     conflicts_watch(n->merge.conflicts, on_conflict, n);
     begin_epoch(n, options);
+    origins_bound(&n->origins);
     n->execute.highest = n->clock.last;
     return n;
 }
@@ -262,13 +264,24 @@ static void settle_libraries(struct node *n) REQUIRES(keyspace_lock)
     }
 }
 
+/* The logs have none of those that are too long to be told. */
+static void take_own(struct node *n, struct unit *unit) REQUIRES(keyspace_lock)
+{
+    if (unit->is_large) {
+        large_write_take(&n->merge, unit);
+        origin_log_skip(n->log, n->self, dot_sequence(unit->dot));
+    } else {
+        merge_own(&n->merge, unit);
+        origin_log_append(n->log, unit);
+    }
+}
+
 void node_settle(struct node *n)
 {
     struct unit *unit;
     log_head_flush(&n->head);
     while ((unit = local_writes_take(&n->own)) != NULL) {
-        merge_own(&n->merge, unit);
-        origin_log_append(n->log, unit);
+        take_own(n, unit);
         remove_all_gone(n, unit); /* and tells it behind that */
         unit_release(unit);
     }
@@ -433,7 +446,9 @@ static void tell_states(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock)
 
 void node_tick(struct node *n, int64_t now_ms)
 {
+    origins_allow(&n->origins);
     node_settle(n);
+    conflicts_all_seen(n->merge.conflicts, origins_stable(&n->origins));
     if (!n->snapshot) {
         tell_states(n, now_ms);
     }

@@ -7,7 +7,7 @@
 #include "active/node.h"
 #include "active/restored.h"
 
-/* Boot of an active replica, before files are loaded. */
+/* Boot, before files are loaded. */
 void node_files_setup(void);
 /* What is loaded from now on is told to this past (NULL: to nobody). */
 void node_files_load_into(struct restored *past);

@@ -23,13 +23,18 @@ struct origin_log {
     size_t bytes, bytes_max;
     size_t held_max; /* instead, while somebody holds */
     _Atomic uint32_t holders;
-    uint64_t newest; /* stamp */
+    uint64_t appended;           /* bytes, ever */
+    _Atomic uint64_t upto;       /* of those: the slowest reader has them */
+    _Atomic size_t readers_max;  /* bound for readers' sake */
+    _Atomic size_t beyond_bytes; /* beyond bytes_max */
+    uint64_t newest;             /* stamp */
 };
 
 struct origin_log *origin_log_create(size_t bytes_max)
 {
     struct origin_log *log = mem_calloc(1, sizeof(*log));
     log->bytes_max = bytes_max;
+    log->upto = UINT64_MAX;
     return log;
 }
 
@@ -118,13 +123,23 @@ static struct ring *oldest(const struct origin_log *log)
     return found;
 }
 
+static size_t bound(const struct origin_log *log)
+{
+    size_t max = log->holders && log->held_max > log->bytes_max ? log->held_max : log->bytes_max;
+    uint64_t upto = log->upto, unread = upto < log->appended ? log->appended - upto : 0;
+    uint64_t wanted = log->bytes_max + unread, most = log->readers_max;
+    wanted = wanted < most ? wanted : most;
+    return wanted > max ? (size_t)wanted : max;
+}
+
 static void trim(struct origin_log *log)
 {
     struct ring *from;
-    size_t max = log->holders && log->held_max > log->bytes_max ? log->held_max : log->bytes_max;
+    size_t max = bound(log);
     while (log->bytes > max && (from = oldest(log)) != NULL) {
         drop_first(log, from);
     }
+    log->beyond_bytes = log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0;
 }
 
 void origin_log_append(struct origin_log *log, struct unit *unit)
@@ -138,6 +153,7 @@ void origin_log_append(struct origin_log *log, struct unit *unit)
     r->end++;
     *place(r, sequence) = unit_acquire(unit);
     log->bytes += unit_bytes(unit);
+    log->appended += unit_bytes(unit);
     log->newest = unit->dot.stamp > log->newest ? unit->dot.stamp : log->newest;
     trim(log);
 }
@@ -152,6 +168,22 @@ void origin_log_let_go(struct origin_log *log)
 {
     assert(log->holders > 0);
     log->holders--;
+}
+
+void origin_log_read_upto(struct origin_log *log, uint64_t upto, size_t bytes_max)
+{
+    log->readers_max = bytes_max;
+    log->upto = upto;
+}
+
+uint64_t origin_log_appended(const struct origin_log *log)
+{
+    return log->appended;
+}
+
+size_t origin_log_beyond(const struct origin_log *log)
+{
+    return log->beyond_bytes;
 }
 
 void origin_log_skip(struct origin_log *log, uint16_t origin, uint64_t position)

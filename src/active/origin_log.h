@@ -3,8 +3,9 @@
  * Invariants: an origin's log is without gaps and ends at its position; what is dropped is dropped
  * from an origin's beginning, the lowest stamp of all origins first, whoever may still need it. But
  * an origin's last write stays for ten seconds, however large it is: what would be pushed out at
- * once by others of its kind nobody would ever get.
- * State: keyspace (exclusive mode); units are shared, and immutable. */
+ * once by others of its kind nobody would ever get. And what readers who are there have not got yet
+ * is kept beyond the bound, up to another one: a burst of writes is not to cost each of them a
+ * whole data set. State: keyspace (exclusive mode); units are shared, and immutable. */
 #ifndef ACTIVE_ORIGIN_LOG_H
 #define ACTIVE_ORIGIN_LOG_H
 
@@ -26,6 +27,14 @@ void origin_log_set_bound(struct origin_log *log, size_t bytes_max);
 void origin_log_hold(struct origin_log *log, size_t bytes_max);
 /* One less; what is beyond the bound then goes with the next write. Any thread. */
 void origin_log_let_go(struct origin_log *log);
+/* The slowest of those who read has had all but what was appended since origin_log_appended was
+ * that (UINT64_MAX: nobody reads): so much is kept beyond the bound, up to `bytes_max` in all. Any
+ * thread. */
+void origin_log_read_upto(struct origin_log *log, uint64_t upto, size_t bytes_max);
+/* Bytes of all units that were ever appended. Shared mode. */
+uint64_t origin_log_appended(const struct origin_log *log);
+/* What is kept beyond the bound. Any thread. */
+size_t origin_log_beyond(const struct origin_log *log);
 /* Frees them and nulls the caller's pointer. */
 void origin_log_destroy(struct origin_log **log);
 /* The origin's next write; the log takes a reference of its own. */

@@ -16,6 +16,7 @@ void origins_init(struct origins *o)
     o->capacity = FIRST_CAPACITY;
     o->rows = mem_calloc(o->capacity, sizeof(*o->rows));
     o->count = 1;
+    o->room = UINT32_MAX;
 }
 
 void origins_deinit(struct origins *o)
@@ -55,12 +56,29 @@ static void supersede(struct origins *o, struct origin *added)
     }
 }
 
+void origins_bound(struct origins *o)
+{
+    o->room = ORIGINS_BURST;
+}
+
+void origins_allow(struct origins *o)
+{
+    o->room += o->room < ORIGINS_BURST;
+}
+
+static bool has_room(const struct origins *o)
+{
+    return o->room == UINT32_MAX ? o->count <= ORIGINS_MAX
+                                 : o->room > 0 && o->count <= ORIGINS_MAX - ORIGINS_OWN;
+}
+
 uint16_t origins_enter(struct origins *o, const struct origin_id *id)
 {
     uint16_t found = origins_find(o, id);
-    if (found || o->count > ORIGINS_MAX) {
+    if (found || !has_room(o)) {
         return found;
     }
+    o->room -= o->room != UINT32_MAX;
     if (o->count == o->capacity) {
         o->capacity *= 2;
         o->rows = mem_realloc(o->rows, o->capacity * sizeof(*o->rows));

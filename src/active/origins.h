@@ -60,15 +60,26 @@ struct origins {
     struct origin *rows; /* [0] is nobody */
     uint32_t count;      /* rows in use, [0] included */
     uint32_t capacity;
+    uint32_t room; /* how many more may be new now; UINT32_MAX: as many as there are places */
 };
+
+/* What peers may bring at once that is new, where the table is bounded, and as much again as time
+ * goes on (origins_allow): a broken one has to be found before it has filled the table, whose
+ * places are never given again. The last ones are for our own lives. */
+#define ORIGINS_BURST 4096
+#define ORIGINS_OWN 1024
 
 /* A table without origins. */
 void origins_init(struct origins *o);
 void origins_deinit(struct origins *o);
 /* Index of an origin; 0 when it is unknown. */
 uint16_t origins_find(const struct origins *o, const struct origin_id *id);
-/* The same, entered where it is new; 0 when the table is full: refuse the link. */
+/* The same, entered where it is new; 0 when there is no room: refuse the link. */
 uint16_t origins_enter(struct origins *o, const struct origin_id *id);
+/* What is entered from now on comes from peers. */
+void origins_bound(struct origins *o);
+/* One more may. */
+void origins_allow(struct origins *o);
 static inline struct origin *origins_at(const struct origins *o, uint16_t index)
 {
     return &o->rows[index];
@@ -125,7 +136,7 @@ uint64_t le_get(const char *at, int bytes);
 /* Appends them. */
 void version_vector_encode(const struct origins *o, const struct version_vector *c,
                            struct buf *out);
-/* Enters unknown origins. NULL when the bytes are no positions, or the table is full. The caller
+/* Enters unknown origins. NULL when the bytes are no positions, or there is no room. The caller
  * frees it. */
 struct version_vector *version_vector_decode(struct origins *o, struct slice bytes) MUST_CHECK;
 /* An origin's text; `out` holds ORIGIN_CHARS, no NUL. */

@@ -44,6 +44,7 @@ struct pull {
     uint64_t source_sent;
     bool holds; /* the logs keep for it what comes behind that */
     /* Anybody's: */
+    _Atomic uint64_t upto; /* of what the logs have ever got: it has been sent all of that */
     _Atomic uint64_t pending;
     _Atomic int64_t heard_ms;
     _Atomic uint64_t has; /* of our own writes, as it said last */
@@ -129,6 +130,27 @@ static bool fill_from_source(struct pull *p)
     return true;
 }
 
+/* How much of the logs is kept for who reads them, or is sent a data set: what a replica may have
+ * unread. */
+static size_t held_bytes(void)
+{
+    int64_t hard = net_settings.output_limit[CLIENT_CLASS_REPLICA].hard_bytes;
+    return hard > 0 ? (size_t)hard : SIZE_MAX;
+}
+
+/* The logs keep what the slowest has not been sent. There is a node. */
+static void note_slowest(void)
+{
+    uint64_t upto = UINT64_MAX;
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        uint64_t its = atomic_load(&p->upto);
+        upto = !atomic_load(&p->closing) && its < upto ? its : upto;
+    }
+    origin_log_read_upto(node_log(active_node()), upto, held_bytes());
+    lock_release(&list.lock);
+}
+
 /* More frames, if there is anything to tell; false: what the peer wants next is not kept. */
 static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
 {
@@ -150,6 +172,10 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
     if (kept && p->out.len == 0) {
         let_go(p);
     }
+    if (kept && p->out.len < FILL_BYTES) {
+        atomic_store(&p->upto, origin_log_appended(node_log(active_node())));
+        note_slowest();
+    }
     /* Who is asked has been told everything then. */
     bool asks = p->out.len < FILL_BYTES && atomic_exchange(&p->asked, false);
     if (kept && (asks || now_ms - p->clocks_ms >= CLOCKS_MS)) {
@@ -160,9 +186,18 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
     return kept;
 }
 
+static bool over(struct feed *f)
+{
+    const struct pull *p = (const struct pull *)f;
+    return atomic_load_explicit(&p->closing, memory_order_relaxed);
+}
+
 static int next(struct feed *f, struct iovec *vectors, int max UNUSED)
 {
     struct pull *p = (struct pull *)f;
+    if (over(f)) {
+        return -1;
+    }
     if (p->sent == p->out.len && !fill(p)) {
         log_notice(
             "Active peer %s:%lld requests what is not kept any more: its link is closed, and "
@@ -215,16 +250,13 @@ static void gone(struct feed *f)
     atomic_fetch_sub(&list.count, 1);
     log_notice("The connection with active peer %s:%lld is lost", p->ip, (long long)p->port);
     let_go(p);
+    if (active_is_on()) {
+        note_slowest();
+    }
     full_sync_source_release(&p->source);
     sender_deinit(&p->send);
     buf_deinit(&p->out);
     mem_free(p);
-}
-
-static bool over(struct feed *f)
-{
-    const struct pull *p = (const struct pull *)f;
-    return atomic_load_explicit(&p->closing, memory_order_relaxed);
 }
 
 static const struct feed_ops ops = {
@@ -260,10 +292,12 @@ static void begin_feed(struct client *client, struct slice peer, struct sender *
     active_node_text(node);
     p->source = source_take;
     p->holds = source_take != NULL;
+    p->upto = origin_log_appended(node_log(active_node()));
     buf_printf(&p->out, "+%s %.*s\r\n", source_take ? "MERGE" : "PULL", ACTIVE_NODE_CHARS, node);
     atomic_store(&p->heard_ms, replica_clock_ms());
     feed_attach(client, &p->feed, &ops);
     enter_list(p);
+    note_slowest();
     socket_set_delay(client->fd, sync_settings.disable_nodelay);
     feed_start(&p->feed);
     log_notice("Active peer %s:%lld takes our writes%s", p->ip, (long long)p->port,
@@ -307,13 +341,6 @@ static bool will_do(const struct version_vector *moment, void *context)
     keyspace_assert_exclusive();
     return sender_possible_after(context, node_origins(active_node()), node_log(active_node()),
                                  moment);
-}
-
-/* How much of the logs is kept for who is sent a data set: what a replica may have unread. */
-static size_t held_bytes(void)
-{
-    int64_t hard = net_settings.output_limit[CLIENT_CLASS_REPLICA].hard_bytes;
-    return hard > 0 ? (size_t)hard : SIZE_MAX;
 }
 
 /* Everything first. */
@@ -375,6 +402,9 @@ bool peer_feed_hear(struct call *c)
         return false;
     }
     struct pull *p = (struct pull *)client->feed;
+    if (over(client->feed)) {
+        return true;
+    }
     atomic_store(&p->heard_ms, replica_clock_ms());
     if (!sender_hear(&p->send, node_origins(active_node()), c->argc - 2, c->argv + 2)) {
         log_warning("Active peer %s:%lld wants what is no origin", p->ip, (long long)p->port);
@@ -390,7 +420,7 @@ const struct command_row active_commands[] = {
      .run = pull_command,
      .arity = -HEAD_WORDS,
      .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI | CMD_EXCLUSIVE |
-              CMD_BARRIER,
+              CMD_BARRIER | CMD_STALE,
      .group = "server",
      .since = "7.2.0",
      .summary = "Makes the connection one of an active replica that takes our writes.",
@@ -416,7 +446,19 @@ void peer_feeds_tick(int64_t now_ms, int64_t timeout_ms)
         }
     }
     lock_release(&list.lock);
+    note_slowest();
     peer_feeds_wake();
+}
+
+void peer_feeds_end(void)
+{
+    lock_acquire(&list.lock);
+    for (struct pull *p = list.first; p; p = p->next) {
+        atomic_store(&p->closing, true);
+        p->holds = false; /* the logs go with the node; its thread stands */
+    }
+    lock_release(&list.lock);
+    feeds_wake();
 }
 
 int peer_feeds_with(uint64_t sequence)

@@ -16,7 +16,7 @@
 #include "engine/call.h"
 #include "net/client.h"
 
-/* KEYDB.PULL: registered where a server can be an active replica (active_is_preview). */
+/* KEYDB.PULL. */
 extern const struct command_row active_commands[];
 /* REPLCONF PULL-ACK ...; false when the client does not pull from us. */
 bool peer_feed_hear(struct call *c) REQUIRES(keyspace_lock);
@@ -28,6 +28,8 @@ void peer_feeds_wake(void);
 /* Some ten times a second: what is due by the clock is sent; who has said nothing for `timeout_ms`
  * is closed. The GIL is held in shared mode. */
 void peer_feeds_tick(int64_t now_ms, int64_t timeout_ms);
+/* There is no node any more: all are closed, and touch it no more. */
+void peer_feeds_end(void) REQUIRES(gil);
 /* How many of them have said that they have our own writes up to that number. Any thread. */
 int peer_feeds_with(uint64_t sequence);
 /* They are to say soon how far they are. Any thread. */

@@ -54,9 +54,14 @@ struct peer_sync_facts peer_sync_facts(void)
 
 /* ---- it comes ---- */
 
-static bool open_aside(const struct peer_link *l, struct aside *a)
+static bool open_aside(struct peer_link *l, struct aside *a)
 {
-    int fd = aside_file_create(node_epoch(active_node()), a->name);
+    if (!peer_link_begin_hold(l)) {
+        return false;
+    }
+    uint64_t epoch = node_epoch(active_node());
+    peer_link_end_hold();
+    int fd = aside_file_create(epoch, a->name);
     if (fd < 0) {
         log_warning("Can't take the data set of active peer %s:%d: %s: %s", l->host, l->port,
                     a->name, strerror(errno));

@@ -20,7 +20,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -373,7 +372,9 @@ static void leave(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
     gil_wake();
     keyspace_lock_exclusive();
     all.want[l->number] = (struct source_link){.up = false};
-    choose_sources();
+    if (active_is_on()) {
+        choose_sources();
+    }
     receiver_deinit(&l->take);
     source_told_deinit(&l->told);
     keyspace_unlock_exclusive();
@@ -533,6 +534,11 @@ static bool is_there(const struct peer_link *l)
     return l && !l->stop;
 }
 
+const struct peer_link *peer_link_at(int number)
+{
+    return is_there(all.links[number]) ? all.links[number] : NULL;
+}
+
 static struct peer_link *find(struct slice host, int port)
 {
     for (int i = 0; i < PEER_LINKS_MAX; i++) {
@@ -572,6 +578,15 @@ void peer_links_remove_all(void)
         if (all.links[i]) {
             stop(all.links[i]);
         }
+    }
+}
+
+void peer_links_forget(void)
+{
+    memset(all.want, 0, sizeof(all.want));
+    if (all.started) {
+        sources_deinit(&all.wants);
+        sources_init(&all.wants, true);
     }
 }
 
@@ -684,78 +699,4 @@ void peer_links_stop(void) NO_THREAD_SAFETY_ANALYSIS
     gil_sleep();
     sources_deinit(&all.wants);
     all.started = false;
-}
-
-/* ---- INFO, ROLE ---- */
-
-int peer_links_count(void)
-{
-    int count = 0;
-    for (int i = 0; i < PEER_LINKS_MAX; i++) {
-        count += is_there(all.links[i]);
-    }
-    return count;
-}
-
-static void write_link(const struct peer_link *l, int number, struct buf *out)
-{
-    char prefix[24] = "master";
-    bool up = l->state == LINK_CONNECTED;
-    int64_t now_ms = replica_clock_ms(), heard_ms = l->heard_ms, down_ms = l->down_ms;
-    if (number > 0) {
-        snprintf(prefix, sizeof(prefix), "master_%d", number);
-    }
-    buf_printf(out,
-               "%s_host:%s\r\n%s_port:%d\r\n%s_link_status:%s\r\n"
-               "%s_last_io_seconds_ago:%" PRId64 "\r\n%s_sync_in_progress:%d\r\n"
-               "slave_repl_offset:%" PRIu64 "\r\n",
-               prefix, l->host, prefix, l->port, prefix, up ? "up" : "down", prefix,
-               up ? (now_ms - heard_ms) / 1000 : -1, prefix, l->state == LINK_SYNC,
-               (uint64_t)l->units);
-    if (!up) {
-        buf_printf(out, "%s_link_down_since_seconds:%" PRId64 "\r\n", prefix,
-                   down_ms ? (now_ms - down_ms) / 1000 : -1);
-    }
-}
-
-void peer_links_write_info(struct buf *out)
-{
-    int count = 0, up = 0;
-    for (int i = 0; i < PEER_LINKS_MAX; i++) {
-        count += is_there(all.links[i]);
-        up += is_there(all.links[i]) && all.links[i]->state == LINK_CONNECTED;
-    }
-    if (count == 0) {
-        return;
-    }
-    struct peer_sync_facts f = peer_sync_facts();
-    buf_printf(out,
-               "active_sync_receiving:%d\r\nactive_sync_merging:%d\r\n"
-               "active_sync_keys:%" PRIu64 "\r\nactive_sync_keys_merged:%" PRIu64 "\r\n",
-               f.comes, f.merges, f.keys, f.merged);
-    buf_printf(out, "master_global_link_status:%s\r\nconnected_masters:%d\r\n",
-               up == count ? "up" : "down", up);
-    for (int i = 0, number = 0; i < PEER_LINKS_MAX; i++) {
-        if (is_there(all.links[i])) {
-            write_link(all.links[i], number++, out);
-        }
-    }
-    buf_printf(out, "slave_priority:%" PRId64 "\r\nslave_read_only:0\r\nreplica_announced:%d\r\n",
-               follow_settings.priority, follow_settings.announced);
-}
-
-void peer_links_reply_roles(struct reply *r)
-{
-    static const char *const words[] = {"connect", "handshake", "sync", "connected", "connect"};
-    for (int i = 0; i < PEER_LINKS_MAX; i++) {
-        const struct peer_link *l = all.links[i];
-        if (is_there(l)) {
-            reply_array(r, 5);
-            reply_bulk_cstr(r, "active-replica");
-            reply_bulk_cstr(r, l->host);
-            reply_i64(r, l->port);
-            reply_bulk_cstr(r, words[l->state]);
-            reply_i64(r, (int64_t)l->units);
-        }
-    }
 }

@@ -34,6 +34,9 @@ void peer_links_stop(void);
  * name, empty: none; done: how many of its records the log has), is merged to its end. False,
  * logged: it is not there. World. */
 bool peer_links_resume(struct slice file, uint64_t done) MUST_CHECK REQUIRES(gil);
+/* There is no node any more, nor a link that is wanted; threads may be on their way to their end.
+ */
+void peer_links_forget(void) REQUIRES(gil);
 /* When no other thread runs any more: lets go of a data set that was being merged at the end. */
 void peer_links_teardown(void);
 /* REPLICAOF: one more; without multi-master it is the only one then. False: it is there already, or
@@ -54,6 +57,9 @@ int peer_links_count(void);
 /* ROLE's elements for each: host, port, state, how many units of others have come by it. */
 void peer_links_reply_roles(struct reply *r) REQUIRES(gil);
 
+/* replica-serve-stale-data, replica-quorum, or links may be others: clients are kept out while too
+ * few links stand, or let in. The GIL is held. */
+void peer_links_judge_stale(void);
 /* allow-write-during-load may be another one. Any thread. */
 void peer_links_judge_writes(void);
 

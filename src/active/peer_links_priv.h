@@ -47,6 +47,8 @@ struct peer_link {
     struct source_told told;
 };
 
+/* The one of that number, if it is there and wanted; NULL. [0, PEER_LINKS_MAX). The GIL is held. */
+const struct peer_link *peer_link_at(int number);
 /* The link is not wanted any more, or is to be made anew. */
 bool peer_link_is_interrupted(const struct follow_link *f);
 /* Waits for bytes of the peer (unless `fd` is -1) or to be woken. */

@@ -122,12 +122,11 @@ static const struct peers_ops ops = {
     .last_write = last_write,
     .with = peer_feeds_with,
     .ask = peer_feeds_ask,
+    .judge_stale = peer_links_judge_stale,
 };
 
 void active_register(void)
 {
     peers = &ops;
-    if (active_is_preview()) {
-        command_register(active_commands);
-    }
+    command_register(active_commands);
 }

@@ -9,6 +9,8 @@
 
 /* A conflict in a head: 4 database, 8 stamp, 4 length, the key. */
 #define CONFLICT_HEAD_BYTES 16
+/* Entries that a step of a walk looks at. */
+#define WALK_ENTRIES 1024
 
 /* What the head of a unit says, but for its dot. */
 enum fact_kind { FACT_DOT, FACT_CONFLICT, FACT_RESOLVED, FACT_LIBRARY };
@@ -348,11 +350,25 @@ static const char *take_merged(struct restored *p, int argc, const struct slice 
     return NULL;
 }
 
+/* KEYDB.PARTED: the node's life was over, and the keys were nobody's then. */
+static const char *take_parted(struct restored *p)
+{
+    origins_deinit(&p->origins);
+    origins_init(&p->origins);
+    conflicts_destroy(&p->conflicts);
+    p->conflicts = conflicts_create(0, 0);
+    dot_table_deinit(&p->table);
+    buf_clear(&p->merging);
+    buf_clear(&p->libraries);
+    p->has_parted = true;
+    return NULL;
+}
+
 const char *restored_take_record(struct restored *p, int argc, const struct slice *argv,
                                  bool *alone)
 {
     *alone = true;
-    p->is_base = p->has_keys = false;
+    p->is_base = p->has_keys = p->has_parted = false;
     p->dot = (struct dot){0, 0};
     buf_clear(&p->facts);
     if (slice_equal_nocase(argv[0], "keydb.dot")) {
@@ -366,6 +382,9 @@ const char *restored_take_record(struct restored *p, int argc, const struct slic
     }
     if (slice_equal_nocase(argv[0], "keydb.merged")) {
         return take_merged(p, argc, argv);
+    }
+    if (argc == 1 && slice_equal_nocase(argv[0], "keydb.parted")) {
+        return take_parted(p);
     }
     return argc == 3 ? take_aux(p, argv, alone) : "it has not three words";
 }
@@ -397,8 +416,27 @@ static void apply_facts(struct restored *p) REQUIRES(keyspace_lock)
     buf_clear(&p->facts);
 }
 
+static void void_stamp(struct entry *e, void *context)
+{
+    (void)context;
+    entry_void_stamp(e);
+}
+
+static void void_all(const struct restored *p) REQUIRES(keyspace_lock)
+{
+    for (int i = 0; i < p->dbs; i++) {
+        uint64_t cursor = 0;
+        do {
+            cursor = db_scan(db_at(p->first_db + i), cursor, WALK_ENTRIES, 0, void_stamp, NULL);
+        } while (cursor);
+    }
+}
+
 void restored_apply(struct restored *p, int db, struct slice key)
 {
+    if (p->has_parted) {
+        void_all(p);
+    }
     if (!p->has_keys && key.len > 0 && p->dot.stamp != 0) {
         set_dot(db, key, p->dot);
     }

@@ -36,6 +36,7 @@ struct restored {
     struct dot dot;         /* of the unit that comes; stamp 0: none */
     bool is_base;           /* ... or of the key that comes, in a base of commands */
     bool has_keys;          /* its head names keys, or says that there are none */
+    bool has_parted;        /* nothing before it holds */
     struct buf facts;       /* of its head */
 };
 
@@ -50,7 +51,7 @@ const char *restored_take(struct restored *p, struct slice name, struct slice va
 /* The dot of a key of the file whose head was taken. */
 const char *restored_take_dot(const struct restored *p, struct slice value,
                               struct dot *dot) MUST_CHECK;
-/* KEYDB.DOT, KEYDB.DOTS, KEYDB.AUX, KEYDB.MERGING or KEYDB.MERGED; see dots.h. */
+/* KEYDB.DOT, KEYDB.DOTS, KEYDB.AUX, KEYDB.MERGING, KEYDB.MERGED or KEYDB.PARTED; see dots.h. */
 const char *restored_take_record(struct restored *p, int argc, const struct slice *argv,
                                  bool *alone) MUST_CHECK;
 /* What the last head said is so. `db` is the keyspace's number, unlike those in heads. */

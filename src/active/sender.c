@@ -230,6 +230,12 @@ bool sender_some(struct sender *s, const struct origins *o, const struct origin_
 
 /* ---- clocks ---- */
 
+/* A name that somebody has told, and no more: it is not passed on. */
+static bool is_empty(const struct origin *o)
+{
+    return o->position == 0 && o->clock == 0 && o->seen == 0;
+}
+
 void sender_clocks(struct sender *s, const struct origins *o, struct buf *out)
 {
     follow_table(s, o);
@@ -237,7 +243,7 @@ void sender_clocks(struct sender *s, const struct origins *o, struct buf *out)
     uint32_t count = 0;
     for (uint32_t i = 1; i < s->count; i++) {
         const struct origin *origin = &o->rows[i];
-        if (origin->superseded && s->rows[i].told == origin->position) {
+        if (is_empty(origin) || (origin->superseded && s->rows[i].told == origin->position)) {
             continue;
         }
         name_origin(s, o, i, out);

@@ -13,7 +13,7 @@
 #define ARGS_MAX (1024 * 1024)
 
 /* The number in a line "<mark><digits>\r\n" at *at, which goes behind it. */
-static bool take_header(struct slice all, uint32_t *at, char mark, uint64_t *number)
+static bool take_header(struct slice all, size_t *at, char mark, uint64_t *number)
 {
     if (*at >= all.len || all.ptr[*at] != mark) {
         return false;
@@ -24,7 +24,7 @@ static bool take_header(struct slice all, uint32_t *at, char mark, uint64_t *num
         !num_parse_u64(slice_of(begin, (size_t)(end - begin)), number)) {
         return false;
     }
-    *at = (uint32_t)(end + 2 - all.ptr);
+    *at = (size_t)(end + 2 - all.ptr);
     return true;
 }
 
@@ -37,25 +37,44 @@ static void put_word(struct unit_command *c, struct slice word)
     c->argv[c->argc++] = word;
 }
 
-/* The command at c->end; false when there is no whole one. */
-static bool parse(struct slice all, struct unit_command *c)
+/* The words of the command at *at, which goes behind it; false when there is no whole one. */
+static bool take_words(struct slice all, size_t *at, struct unit_command *c)
 {
-    uint32_t at = c->end;
     uint64_t words, len;
-    c->offset = at;
     c->argc = 0;
-    if (!take_header(all, &at, '*', &words) || words < 1 || words > ARGS_MAX) {
+    if (!take_header(all, at, '*', &words) || words < 1 || words > ARGS_MAX) {
         return false;
     }
     for (; words > 0; words--) {
-        if (!take_header(all, &at, '$', &len) || len > all.len || all.len - at < len + 2 ||
-            memcmp(all.ptr + at + len, "\r\n", 2) != 0) {
+        if (!take_header(all, at, '$', &len) || len > all.len || all.len - *at < len + 2 ||
+            memcmp(all.ptr + *at + len, "\r\n", 2) != 0) {
             return false;
         }
-        put_word(c, slice_of(all.ptr + at, len));
-        at += (uint32_t)len + 2;
+        put_word(c, slice_of(all.ptr + *at, len));
+        *at += len + 2;
     }
-    c->end = at;
+    return true;
+}
+
+bool unit_take_words(struct slice *commands, struct unit_command *c)
+{
+    size_t at = 0;
+    if (!take_words(*commands, &at, c)) {
+        return false;
+    }
+    *commands = slice_of(commands->ptr + at, commands->len - at);
+    return true;
+}
+
+/* The command at c->end; false when there is no whole one. */
+static bool parse(struct slice all, struct unit_command *c)
+{
+    size_t at = c->end;
+    c->offset = c->end;
+    if (!take_words(all, &at, c)) {
+        return false;
+    }
+    c->end = (uint32_t)at;
     return true;
 }
 
@@ -109,7 +128,7 @@ struct unit *unit_create(struct dot dot, int db, struct slice commands)
     struct unit *u = mem_alloc(sizeof(*u) + commands.len);
     atomic_init(&u->references, 1);
     u->db = (uint16_t)db;
-    u->has_causes = false;
+    u->has_causes = u->is_large = false;
     u->dot = dot;
     u->len = (uint32_t)commands.len;
     memcpy(u->bytes, commands.ptr, commands.len);

@@ -20,6 +20,7 @@ struct unit {
     /* Ours, and what it did hangs on what was there: those that it may be a consequence of are told
      * before it (sender.h). Set before it is in a log. */
     bool has_causes;
+    bool is_large; /* stands in for a write that is told to nobody (large_writes.h) */
     uint32_t len;
     struct dot dot;
     char bytes[];
@@ -55,5 +56,8 @@ bool unit_command_next(const struct unit *u, struct unit_command *c);
 /* Reads the one command at `offset` again, where its first reading found it. */
 void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c);
 void unit_command_end(struct unit_command *c);
+/* The words of the first of some commands, which may be longer than a unit, go to c->argv, and the
+ * slice behind it; false when there is no whole one. `c` is zero at first; unit_command_end. */
+bool unit_take_words(struct slice *commands, struct unit_command *c) MUST_CHECK;
 
 #endif

@@ -152,7 +152,15 @@ void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
         waiting_add(&p->waiter, p->db, &p->keys[p->first_key], p->waits_for);
     }
     p->stage = PARKED_WAITING;
-    if (unlikely(parked_peers) && p->cmd->flags & CMD_WRITE && !p->event.name.ptr) {
+    if (unlikely(parked_peers)) {
+        parked_join_peers(p);
+    }
+}
+
+void parked_join_peers(struct parked_call *p)
+{
+    if (p->stage == PARKED_WAITING && p->number == 0 && p->cmd->flags & CMD_WRITE &&
+        !p->event.name.ptr) {
         parked_peers->begun(p);
     }
 }

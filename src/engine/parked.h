@@ -84,6 +84,8 @@ struct parked_peers {
 };
 /* NULL: this node is alone. World. */
 extern const struct parked_peers *parked_peers;
+/* They are new: a call that waits already, or does not, is told to them. */
+void parked_join_peers(struct parked_call *p) REQUIRES(keyspace_lock);
 /* Whether the call, which waits or may, leaves what is at its k-th key to another node. */
 bool parked_is_elsewhere(const struct call *c, int k) REQUIRES_SHARED(keyspace_lock);
 /* Another node has served it: these bytes are its reply. WAITING. */

@@ -48,7 +48,7 @@ static inline bool expire_is_over(int64_t at_ms, int64_t now_ms)
 
 /* Asked before something due is removed that nobody writes to (the sweep, a reader's note), while
  * it is set: true when it has seen to that, by removing it or by leaving it where it is, hidden. On
- * active replicas one node decides for all. Boot. */
+ * active replicas one node decides for all. Boot, or world. */
 typedef bool (*expire_judge)(struct keyref *ref, int64_t now_ms);
 void expire_set_judge(expire_judge judge);
 /* True when there is nothing more to do for what is due of the key, which is there. */

@@ -16,8 +16,8 @@ extern struct brlock keyspace_lock;
 /* Something is to be done before the exclusive mode is let go of: waiters to be served, units of an
  * active replica to be put in order. Each letting go tests it; changed in exclusive mode. */
 extern bool keyspace_has_work;
-/* Boot: called then, behind the serving of waiters, in exclusive mode and amid no command. NULL:
- * nobody. */
+/* Boot, or world: called then, behind the serving of waiters, in exclusive mode and amid no
+ * command. NULL: nobody. */
 void keyspace_set_end_work(void (*work)(void));
 
 /* The time that deadlines are judged by, never earlier than this: 0, but on an active replica,

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "engine/modules.h"
 #include "engine/propagate.h"
+#include "module/replicate.h"
 
 #include <string.h>
 
@@ -83,6 +84,7 @@ void context_begin_unit(RedisModuleCtx *ctx)
 void context_end_unit(RedisModuleCtx *ctx)
 {
     if (ctx->in_unit) {
+        replicate_keys(ctx);
         propagate_end_unit();
         ctx->in_unit = false;
     }

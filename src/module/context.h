@@ -5,6 +5,7 @@
 #define MODULE_CONTEXT_H
 
 #include "base/arena.h"
+#include "ds/radix.h"
 #include "engine/call.h"
 #include "module/loaded.h"
 
@@ -27,7 +28,8 @@ struct RedisModuleCtx {
     enum call_access held;   /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
     int64_t now_ms;
     bool auto_memory;
-    bool in_unit; /* what it tells the logs is one unit, which is open */
+    bool in_unit;                /* what it tells the logs is one unit, which is open */
+    struct radix keys_for_peers; /* that they are told at its end (replicate.h) */
     struct context_owned *owned;
     unsigned owned_count, owned_capacity;
     struct arena pool; /* PoolAlloc, and what calls need */

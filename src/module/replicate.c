@@ -1,11 +1,18 @@
 /* What a module tells the logs and the replicas of what it has done. All that one command tells is
  * a unit, with what is called with the flag '!'. Nothing of a module's command is told by itself.
  */
+#include "module/replicate.h"
+
 #include "engine/propagate.h"
-#include "module/context.h"
 #include "module/words.h"
 
+#include "base/hash.h"
 #include "base/stats.h"
+
+#include <string.h>
+
+/* Keys of one command that are looked for at once; of one with more all are. */
+#define FEW_KEYS 16
 
 /* Outside of a command (a timer) there is no call whose change it is. */
 static void count_change(RedisModuleCtx *ctx)
@@ -17,6 +24,77 @@ static void count_change(RedisModuleCtx *ctx)
     }
 }
 
+/* ---- peers ---- */
+
+/* Commands without keys that they are told as they are. */
+static bool is_for_peers(struct slice name)
+{
+    static const char *const names[] = {"publish", "spublish", "flushdb", "flushall"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (slice_equal_nocase(name, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* In the tree a key stands behind its database's number. */
+static void note_key(RedisModuleCtx *ctx, struct slice name)
+{
+    struct buf place = {0};
+    int db = context_db(ctx);
+    buf_append(&place, (const char *)&db, sizeof(db));
+    buf_append_slice(&place, name);
+    radix_insert(&ctx->keys_for_peers, buf_slice(&place), ctx);
+    buf_deinit(&place);
+}
+
+/* Whether they are to be told the words themselves. */
+static bool note_keys(RedisModuleCtx *ctx, int argc, const struct slice *argv)
+{
+    const struct command *cmd = command_find_original(argv[0]);
+    cmd = cmd ? cmd : command_find(argv[0]);
+    struct key_place few[FEW_KEYS], *places = few;
+    int count = cmd ? command_find_keys(cmd, argv, argc, few, FEW_KEYS) : 0;
+    if (count > FEW_KEYS) {
+        places = arena_alloc(&ctx->pool, (size_t)count * sizeof(*places));
+        count = command_find_keys(cmd, argv, argc, places, count);
+    }
+    for (int i = 0; i < count; i++) {
+        if (!(places[i].flags & (KEY_NOT_KEY | KEY_RO))) {
+            note_key(ctx, key_place_name(&places[i], argv));
+        }
+    }
+    return count <= 0 && is_for_peers(argv[0]);
+}
+
+static void tell_key(const RedisModuleCtx *ctx, struct slice place) REQUIRES(keyspace_lock);
+static void tell_key(const RedisModuleCtx *ctx, struct slice place)
+{
+    int db;
+    memcpy(&db, place.ptr, sizeof(db));
+    struct key key = key_of(slice_of(place.ptr + sizeof(db), place.len - sizeof(db)));
+    struct call told = {.db = db_at(db), .now_ms = ctx->now_ms};
+    propagate_key_to_peers(&told, told.db, &key);
+}
+
+void replicate_keys(RedisModuleCtx *ctx)
+{
+    struct buf place = {0};
+    struct radix_cursor at = radix_first(&ctx->keys_for_peers);
+    for (; propagate_peers && radix_cursor_valid(&at); radix_cursor_next(&at)) {
+        size_t bytes = radix_cursor_key_bytes(&at);
+        buf_clear(&place);
+        radix_cursor_copy_key(&at, buf_reserve(&place, bytes));
+        place.len = bytes;
+        tell_key(ctx, buf_slice(&place));
+    }
+    buf_deinit(&place);
+    radix_deinit(&ctx->keys_for_peers, NULL, NULL);
+}
+
+/* ---- telling ---- */
+
 static void tell(RedisModuleCtx *ctx, unsigned targets, int argc, const struct slice *argv)
     REQUIRES(keyspace_lock)
 {
@@ -27,6 +105,9 @@ static void tell(RedisModuleCtx *ctx, unsigned targets, int argc, const struct s
         return;
     }
     context_begin_unit(ctx);
+    if (propagate_peers && aimed & targets & PROPAGATE_TO_PEERS && !note_keys(ctx, argc, argv)) {
+        targets &= ~PROPAGATE_TO_PEERS;
+    }
     propagate_aim(aimed & targets);
     propagate_instead(&told, argc, argv);
     propagate_aim(aimed);

@@ -247,6 +247,13 @@ void blocked_forget(struct client *c)
     } /* else it is on its way back to this thread, and freed when it comes */
 }
 
+void blocked_join_peers(struct client *c)
+{
+    if (c->blocked) {
+        parked_join_peers(c->blocked->parked);
+    }
+}
+
 bool blocked_unblock(struct client *c, enum parked_reason reason)
 {
     struct blocked *b = c->blocked;

@@ -32,6 +32,9 @@ void blocked_forget(struct client *c) EXCLUDES(keyspace_lock);
 bool blocked_unblock(struct client *c, enum parked_reason reason) REQUIRES(gil)
     EXCLUDES(keyspace_lock);
 
+/* World: parked_peers are new, and hear of the client's wait, if it waits. */
+void blocked_join_peers(struct client *c) REQUIRES(keyspace_lock);
+
 /* Bytes of memory of the client's wait, 0 when there is none. Owner, or world. */
 size_t blocked_memory_bytes(const struct client *c);
 /* Clients that wait, and those of them with a time-out. Any thread. */

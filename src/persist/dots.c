@@ -63,7 +63,7 @@ bool dots_is_record(struct slice name)
 {
     return slice_equal_nocase(name, "keydb.dot") || slice_equal_nocase(name, "keydb.aux") ||
            slice_equal_nocase(name, "keydb.dots") || slice_equal_nocase(name, "keydb.merging") ||
-           slice_equal_nocase(name, "keydb.merged");
+           slice_equal_nocase(name, "keydb.merged") || slice_equal_nocase(name, "keydb.parted");
 }
 
 /* ---- a log of units ---- */

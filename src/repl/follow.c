@@ -74,7 +74,7 @@ static struct {
 
 bool follow_is_wanted(void)
 {
-    return follow_settings.host != NULL;
+    return !peers->wanted() && follow_settings.host != NULL;
 }
 
 bool follow_is_replica(void)
@@ -124,7 +124,11 @@ void follow_set_gates(void)
 {
     bool replica = follow.is_replica;
     gate_set(GATE_READONLY, replica && follow_settings.read_only);
-    gate_set(GATE_STALE, replica && !follow_settings.serve_stale && is_stale());
+    if (peers->on()) {
+        peers->judge_stale();
+    } else {
+        gate_set(GATE_STALE, replica && !follow_settings.serve_stale && is_stale());
+    }
     identity_set_replica(replica);
     expire_set_elsewhere(replica);
     evict_set_elsewhere(replica);
@@ -556,6 +560,14 @@ bool follow_set(struct slice host, int port)
     sync_wake();
     log_notice("Follows primary %s:%d from now on", follow_settings.host, port);
     return true;
+}
+
+void follow_forget(void)
+{
+    gil_assert_world();
+    assert(!follow.is_replica);
+    mem_free(follow_settings.host);
+    follow_settings.host = NULL;
 }
 
 bool follow_nobody(void)

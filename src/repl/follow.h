@@ -26,6 +26,9 @@ void follow_stop(void);
 /* From now on we follow that server, or nobody (host NULL). False: we did so already. */
 bool follow_set(struct slice host, int port) REQUIRES(gil);
 bool follow_nobody(void) REQUIRES(gil);
+/* A server that was an active replica, which has a list of its own, and is none any more: what the
+ * configuration named is not followed. */
+void follow_forget(void) REQUIRES(gil);
 
 /* Whether the configuration names a primary, or REPLICAOF did. The GIL is held. */
 bool follow_is_wanted(void);

@@ -27,7 +27,7 @@ static bool say_ping(struct follow_link *l)
         return false;
     }
     if (line[0] == '+' || strncmp(line, "-NOAUTH", 7) == 0 || strncmp(line, "-NOPERM", 7) == 0 ||
-        strncmp(line, "-MISCONF", 8) == 0) {
+        strncmp(line, "-MISCONF", 8) == 0 || strncmp(line, "-MASTERDOWN", 11) == 0) {
         return true;
     }
     log_warning("The primary answers to PING: %.200s", line);

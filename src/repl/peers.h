@@ -48,6 +48,9 @@ struct peers_ops {
     uint64_t (*last_write)(void);
     int (*with)(uint64_t sequence);
     void (*ask)(void);
+
+    /* Settings of GATE_STALE have changed. The GIL is held. */
+    void (*judge_stale)(void);
 };
 
 /* Never NULL. */

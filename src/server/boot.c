@@ -547,15 +547,15 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
-    if (!module_load_configured() || !load_users()) {
+    if (!module_load_configured() || !load_users() || !active_prepare()) {
         return false;
     }
-    active_prepare();
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
         !net_start(base) || !metrics_start()) {
         return false;
     }
+    supervise_listening();
     repl_start();
     jobs_start();
     if (begun == LOAD_BEGUN_DONE) {

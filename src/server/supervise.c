@@ -18,23 +18,42 @@
 #include <unistd.h>
 
 static struct {
-    bool notify; /* systemd listens */
+    bool notify;    /* systemd listens */
+    int starter_fd; /* who started us in the background waits there; 0: nobody does */
     char pidfile[4096];
 } state;
+
+/* The starting process: ends when the other one listens, or has ended before. */
+static void NORETURN wait_for(int fd)
+{
+    char byte;
+    ssize_t got;
+    do {
+        got = read(fd, &byte, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got != 1) {
+        fprintf(stderr, "The server did not start: its log says why\n");
+    }
+    _exit(got == 1 ? 0 : 1);
+}
 
 void supervise_daemonize(void)
 {
     if (restart_was()) {
         return;
     }
-    pid_t child = fork();
+    int ends[2];
+    pid_t child = pipe2(ends, O_CLOEXEC) < 0 ? -1 : fork();
     if (child < 0) {
         fprintf(stderr, "Can't go to the background: %s\n", strerror(errno));
         exit(1);
     }
     if (child > 0) {
-        _exit(0);
+        close(ends[1]);
+        wait_for(ends[0]);
     }
+    close(ends[0]);
+    state.starter_fd = ends[1];
     setsid();
     int null = open("/dev/null", O_RDWR);
     if (null >= 0) {
@@ -44,6 +63,16 @@ void supervise_daemonize(void)
         if (null > STDERR_FILENO) {
             close(null);
         }
+    }
+}
+
+void supervise_listening(void)
+{
+    if (state.starter_fd > 0) {
+        ssize_t ignored = write(state.starter_fd, "", 1);
+        (void)ignored;
+        close(state.starter_fd);
+        state.starter_fd = 0;
     }
 }
 

@@ -5,9 +5,11 @@
 
 #include "base/compiler.h"
 
-/* Leaves the terminal and the starting shell (daemonize yes); a process that was restarted has done
- * so. Before threads. */
+/* Leaves the terminal and the starting shell (daemonize yes), which goes on when we listen, or
+ * hears that we do not; a process that was restarted has done so. Before threads. */
 void supervise_daemonize(void);
+/* Connections can be made, though they may have to wait. */
+void supervise_listening(void);
 /* Writes the pid file when one is wanted; a failure is only logged. Removes it at the end. */
 void supervise_write_pidfile(const char *path);
 void supervise_remove_pidfile(void);

@@ -126,6 +126,15 @@ static inline const void *entry_stamp(const struct entry *e)
     return e->flags & ENTRY_STAMPED ? e->body + entry_fixed_bytes(before) : NULL;
 }
 
+/* The stamp, where there is one, becomes all 0. Exclusive mode. */
+static inline void entry_void_stamp(struct entry *e)
+{
+    if (e->flags & ENTRY_STAMPED) {
+        uint8_t before = e->flags & (ENTRY_EXPIRES | ENTRY_EXTERNAL);
+        memset(e->body + entry_fixed_bytes(before), 0, ENTRY_STAMP_BYTES);
+    }
+}
+
 /* When the key was last written, by its stamp, whose first 8 bytes are a clock with the
  * milliseconds since 1970 in the upper 48 bits; -1 when nobody knows. */
 static inline int64_t entry_written_ms(const struct entry *e)

@@ -60,7 +60,7 @@ static void look_at_commands(const struct frame *f)
     struct effect effect;
     while (unit_command_next(u, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
-            require(effect.key < c.argc, "a key is among the words");
+            require(effect.key < c.argc && effect.scope < c.argc, "a key is among the words");
             for (int k = 0; k < effect.count; k++) {
                 require(within(effect_member(&effect, c.argv, k), all), "a member is there");
             }

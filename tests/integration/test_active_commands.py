@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from lib.active import check_equal, check_quiet, cut, is_up, make_node, mesh, more_commands, preview, run_load
+from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, cut, is_up, make_node, mesh, more_commands, run_load,
+                        seams)
 from lib.bounds import eventually
 from lib.seeds import generator, seeds
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node", "seams"]  # fixtures
 
 LINES = ["RENAME K J", "RENAMENX K J", "COPY K J REPLACE", "COPY K J DB 1 REPLACE", "MOVE K 1", "SET K N", "APPEND K N",
          "RPUSH l:K N", "RENAME l:K l:J", "COPY l:K l:J REPLACE", "HSET h:K f N g N", "RENAME h:K h:J", "MOVE h:K 1",
@@ -28,7 +28,7 @@ def links_are_up(nodes):
     eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 @pytest.mark.parametrize("seed", seeds(1))
 def test_keys_that_move(make_node, count, seed):
     print("seed", seed)
@@ -50,7 +50,7 @@ def test_keys_that_move(make_node, count, seed):
     check_equal(nodes, "seed %d" % seed)
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 @pytest.mark.parametrize("what", ["FLUSHALL", "FLUSHDB"])
 def test_flushes_under_load(make_node, count, what):
     nodes = mesh(make_node, count)
@@ -72,6 +72,7 @@ def test_flushes_under_load(make_node, count, what):
     check_equal(nodes, what)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backlog", ["256mb", "1mb"])
 def test_a_value_of_100_mib(make_node, backlog):
     """Also one that the logs do not hold; and the link lives while it comes."""
@@ -93,3 +94,53 @@ def test_a_value_of_100_mib(make_node, backlog):
         assert cb.call("GET", "copy") == value + b"tail"
     links_are_up([a, b])
     check_quiet([a, b])
+
+
+# ---- what is too long to be told: the seam says how long that is
+
+@pytest.fixture
+def make_short(make_node, seams, monkeypatch):
+    monkeypatch.setenv("KEYDB_ACTIVE_UNIT_BYTES", "20000")
+    return make_node
+
+
+def test_a_write_that_is_too_long(make_short):
+    """It goes with the whole data set, and nothing else is lost by that; so does a transaction."""
+    a, b = nodes = mesh(make_short, 2)
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("SET", "short", "1")
+        ca.ok("SET", "long", "x" * 30000)
+        ca.ok("SET", "behind", "1")
+        cb.ok("SET", "there", "1")
+        eventually(lambda: cb.call("STRLEN", "long") == 30000 and cb.call("GET", "behind") == b"1", "there", 30)
+        ca.call("RENAME", "long", "longer")
+        eventually(lambda: cb.call("STRLEN", "longer") == 30000 and cb.call("EXISTS", "long") == 0, "renamed", 30)
+        ca.ok("MULTI")
+        for i in range(20):
+            ca.call("SELECT", i % 2)
+            ca.call("SET", "k%d" % i, "x" * 2000)
+        assert len(ca.call("EXEC")) == 40
+        eventually(lambda: cb.call("DBSIZE") >= 13, "a transaction", 30)
+        check_equal(nodes, "a transaction")
+        assert cb.call("APPEND", "longer", "tail") == 30004
+    check_equal(nodes, "afterwards")
+    check_quiet(nodes)
+
+
+@PAIR_AND_MESH
+def test_long_values_that_cross(make_short, count):
+    """Also their states are too long; and it comes to rest."""
+    nodes = mesh(make_short, count)
+    random = generator(1, "long")
+    for step in range(120):
+        with random.choice(nodes).connect() as c:
+            key = "k%d" % random.randrange(3)
+            if random.random() < 0.2:
+                c.call("SET", key, "x" * random.choice([100, 15000, 30000]))
+            else:
+                c.call("APPEND", key, "y" * 3000)
+        if step % 40 == 0:
+            cut(random.choice(nodes))
+    links_are_up(nodes)
+    check_quiet(nodes)
+    check_equal(nodes, "long values")

@@ -5,12 +5,10 @@ import time
 
 import pytest
 
-from lib.active import check_equal, check_quiet, follow, make_node, mesh, preview  # noqa: F401 (fixtures)
+from lib.active import PAIR_AND_MESH, check_equal, check_quiet, follow, make_node, mesh  # noqa: F401 (fixtures)
 from lib.bounds import eventually
 from lib.replication import in_step, replication
 from lib.resp import Closed, Error
-
-pytestmark = [pytest.mark.preview]
 
 
 def agree(nodes):
@@ -65,8 +63,9 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@PAIR_AND_MESH
+@pytest.mark.parametrize("kind", [kind if kind in ("BLPOP", "BZMPOP") else pytest.param(kind, marks=pytest.mark.long)
+                                  for kind in sorted(KINDS)])
 def test_each_element_once(make_node, kind, count):
     nodes = waiting(make_node, count)
     words, taken, push = KINDS[kind]
@@ -214,6 +213,7 @@ def test_a_home_that_ends(make_node):
     check_equal(nodes, "all")
 
 
+@pytest.mark.long
 def test_each_side_of_a_cut_gives_what_it_has(make_node):
     nodes = a, b = waiting(make_node, 2)
     with a.connect(timeout_s=60) as ca, b.connect(timeout_s=60) as cb, a.connect() as wa, b.connect() as wb:
@@ -262,6 +262,7 @@ def test_wrong_kinds_and_transactions(make_node):
             assert c.error("XREADGROUP", "GROUP", "g", "c", "BLOCK", 10, "STREAMS", "s", ">").startswith(b"NOGROUP")
 
 
+@pytest.mark.long
 def test_ends_while_clients_wait(make_node):
     """Of the node itself and of others: it ends in order (the fixture looks)."""
     nodes = waiting(make_node, 2)

@@ -5,34 +5,17 @@ import time
 
 import pytest
 
-from lib.active import check_equal, check_quiet, cut, follow, is_up, make_node, mesh, preview
+from lib.active import (PAIR_AND_MESH, apart, call, check_equal, check_quiet, cut, is_up, make_node, mesh, seams,
+                        together)
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.seeds import generator, seeds
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node", "seams"]  # fixtures
 
 SOON_MS = 1500
 SILENCE = {"repl-timeout": "1"}  # then a node tells what it finds of others'
-
-
-def call(node, *words):
-    with node.connect() as c:
-        return c.call(*words)
-
-
-def apart(*nodes):
-    for node in nodes:
-        call(node, "REPLICAOF", "NO", "ONE")
-    eventually(lambda: all(replication(n)["connected_slaves"] == "0" for n in nodes), "no links", 30)
-
-
-def together(*nodes):
-    for node in nodes:
-        follow(node, *[peer for peer in nodes if peer is not node])
-    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
 
 
 def fill(node, at_ms):
@@ -77,7 +60,7 @@ def check_prolonged(node, later_ms):
 
 
 @pytest.mark.parametrize("how", ["sweep", "write"])
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 def test_what_was_prolonged_elsewhere_stays(make_node, count, how):
     """The node that wrote it is cut off, and takes it away when its time has come; or its clients do, who write."""
     nodes = mesh(make_node, count)
@@ -133,7 +116,7 @@ def skewed(node, skew_ms):
 
 
 @pytest.mark.parametrize("skew_ms", [3600000, -3600000])
-def test_clocks_that_differ_by_an_hour(make_node, skew_ms):
+def test_clocks_that_differ_by_an_hour(make_node, seams, skew_ms):
     """A key set for some time lives so long on each node; what one side of a cut prolonged stays, whoever's clock is
     ahead."""
     a, b = make_node(), skewed(make_node(), skew_ms)
@@ -167,7 +150,8 @@ PLAIN = ["PERSIST k:%d", "GETEX k:%d PERSIST", "HPERSIST h:%d FIELDS 1 f", "PERS
          "HDEL h:%d f", "INCR n:%d", "HINCRBY h:%d g 1", "EXISTS k:%d", "HGET h:%d f"]
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@pytest.mark.long
+@PAIR_AND_MESH
 @pytest.mark.parametrize("seed", seeds(2))
 def test_random_deadlines_with_cuts(make_node, count, seed):
     print("seed", seed)

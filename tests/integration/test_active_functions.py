@@ -5,16 +5,14 @@ import time
 
 import pytest
 
-from lib.active import check_quiet, cut, follow, is_up, make_node, mesh, preview
+from lib.active import PAIR_AND_MESH, apart, check_quiet, cut, is_up, make_node, mesh, together
 from lib.bounds import eventually
-from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator, seeds
 from lib.server import free_port
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 FILES = ["dump.rdb", "appendonlydir"]
 KEPT = {"rdb": {"save": ["3600", "1000000"]}, "aof": {"appendonly": "yes"},
@@ -53,19 +51,7 @@ def check_libraries(nodes, expected):
     eventually(lambda: all(libraries(n) == expected for n in nodes), "libraries %s" % sorted(expected), 20)
 
 
-def apart(*nodes):
-    for node in nodes:
-        run(node, "REPLICAOF", "NO", "ONE")
-    eventually(lambda: all(replication(n)["connected_slaves"] == "0" for n in nodes), "no links", 30)
-
-
-def together(*nodes):
-    for node in nodes:
-        follow(node, *[peer for peer in nodes if peer is not node])
-    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
-
-
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 def test_what_is_loaded_here_is_run_there(make_node, count):
     nodes = mesh(make_node, count)
     load(nodes[0], "one")
@@ -94,7 +80,7 @@ def test_what_is_loaded_here_is_run_there(make_node, count):
     check_quiet(nodes)
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 def test_on_both_sides_of_a_cut(make_node, count):
     """The later one of two; a deletion against a loading, either way; a flush against both."""
     nodes = mesh(make_node, count)
@@ -145,6 +131,7 @@ def test_a_function_that_two_libraries_have(make_node):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", sorted(KEPT))
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_starts(make_node, kept, end):
@@ -175,6 +162,7 @@ def test_starts(make_node, kept, end):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("filled", [True, False], ids=["keys", "alone"])
 def test_a_whole_data_set(make_node, filled):
     """Nodes that never met: of each name the last word, also that it is gone."""
@@ -197,13 +185,13 @@ def test_a_whole_data_set(make_node, filled):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 def test_a_server_that_was_not_active(make_node, make_server):
     """Libraries that no node has written come along with a data set."""
     plain = make_server({"save": ["3600", "1000000"]}, files=["dump.rdb", "active-node"])
     load(plain, "one")
     run(plain, "SAVE")
     plain.stop()
-    plain.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
     plain.options.update({"active-replica": "yes", "multi-master": "yes"})
     plain.start()
     b = make_node()
@@ -214,7 +202,8 @@ def test_a_server_that_was_not_active(make_node, make_server):
     check_quiet([plain, b])
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@pytest.mark.long
+@PAIR_AND_MESH
 @pytest.mark.parametrize("seed", seeds(1))
 def test_random_words_with_cuts(make_node, count, seed):
     print("seed", seed)

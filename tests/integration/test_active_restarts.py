@@ -6,17 +6,15 @@ import time
 
 import pytest
 
-from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, more_commands,
-                        preview, run_load)
+from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, more_commands, run_load)
 from lib.bounds import eventually
-from lib.replication import Load, replication
+from lib.replication import Load, in_step, replication
 from lib.resp import Error
 from lib.seeds import generator
 from lib.server import free_port
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 KEPT = {"rdb": {"save": ["3600", "1000000"]}, "aof": {"appendonly": "yes"}}
 FILES = ["dump.rdb", "appendonlydir"]
@@ -96,6 +94,7 @@ def test_a_node_goes_on(make_pair, kept, end):
     load_both(a, b, 23)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preamble", ["yes", "no"])
 def test_a_log_through_rewrites_under_load(make_pair, preamble):
     """Whatever write is in the base or behind it, its dot and its position are with it."""
@@ -140,6 +139,7 @@ def test_a_replay_does_what_was_done_for_peers(make_pair):
         assert about[about.index(b"max-deleted-entry-id") + 1] == b"5-1"
 
 
+@pytest.mark.long
 def test_a_log_that_is_turned_on(make_pair):
     """From its first base on it is as one that was there from the start, and the command that turns
     it on may stand amid a load."""
@@ -165,6 +165,7 @@ def test_a_log_that_is_turned_on(make_pair):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 def test_reload_keeps_dots(make_pair):
     """DEBUG RELOAD: the later write stays the later one.  What would bring older data is refused."""
     a, b = make_pair(KEPT["aof"])
@@ -210,6 +211,7 @@ def test_what_expires_while_a_node_is_away(make_pair):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 def test_a_large_file_is_loaded_behind(make_pair):
     """Clients are refused until the node is there, and it is linked only then."""
     a, b = make_pair(KEPT["aof"])
@@ -234,6 +236,7 @@ def test_a_large_file_is_loaded_behind(make_pair):
     assert replication(b)["active_origins"] == "3"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", sorted(KEPT))
 def test_data_that_no_node_has_written(make_node, make_server, kept):
     """They are the node's first write, now and after its next start."""
@@ -243,7 +246,6 @@ def test_data_that_no_node_has_written(make_node, make_server, kept):
         c.call("RPUSH", "l", "x", "y")
     server.stop()
     server.options.update({"active-replica": "yes", "multi-master": "yes"})
-    server.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
     for life in range(3):
         server.start()
         with server.connect() as c:
@@ -272,6 +274,26 @@ def test_a_copy_of_the_data_is_another_node(make_pair):
     check_counts(a, b, (0, 0), 100)
 
 
+def test_a_plain_replica_goes_on_behind_a_node_that_begins_again(make_node, make_server):
+    """A node whose configuration names whom it takes writes from is nobody's replica all the same."""
+    b = make_node()
+    a = make_node(files=FILES, port=str(free_port()), replicaof=["127.0.0.1", str(b.port)], **KEPT["rdb"])
+    behind = make_server({"replicaof": ["127.0.0.1", str(a.address()[1])]})
+    follow(b, a)
+    with b.connect() as cb:
+        cb.ok("SET", "k", "1")
+        eventually(lambda: in_step(a, behind), "in step", 30)
+        for life in range(2):
+            a.stop()
+            a.start()
+            with a.connect() as ca:
+                ca.call("INCR", "k")
+                ca.call("INCR", "n")
+            eventually(lambda: in_step(a, behind) and cb.call("GET", "n") == b"%d" % (life + 1), "told", 30)
+    with behind.connect() as c:
+        assert c.call("GET", "k") == b"3" and c.call("GET", "n") == b"2"
+
+
 def replicaof_lines(node):
     return [line.split()[1:] for line in node.read("server.conf").splitlines()
             if line.startswith("replicaof ")]
@@ -283,7 +305,6 @@ def test_config_rewrite_tells_all_whom_it_pulls_from(make_node, make_server):
     hosts = [["127.0.0.1", str(p.address()[1])] for p in peers]
     text = "active-replica yes\nmulti-master yes\n# first\nreplicaof %s %s\n# last\n"
     node = make_server(config=text % tuple(hosts[0]), files=["active-node"], start=False)
-    node.environment = {"KEYDB_ACTIVE_PREVIEW": "1"}
     node.start()
 
     def pulls_from(count):

@@ -6,11 +6,9 @@ import time
 
 import pytest
 
-from lib.active import check_equal, check_quiet, follow, make_node, mesh, preview  # noqa: F401 (fixtures)
+from lib.active import PAIR_AND_MESH, check_equal, check_quiet, follow, make_node, mesh  # noqa: F401 (fixtures)
 from lib.bounds import eventually
 from lib.replication import replication
-
-pytestmark = [pytest.mark.preview]
 
 
 def unlink(*nodes):
@@ -58,7 +56,7 @@ def test_appends_on_both_sides_of_a_cut_are_all_kept(make_node):
     assert states(a) == states(b) == 0
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 def test_appends_at_once(make_node, count):
     nodes = mesh(make_node, count)
     ids, lock = [], threading.Lock()
@@ -81,6 +79,7 @@ def test_appends_at_once(make_node, count):
     assert sum(map(states, nodes)) == 0
 
 
+@pytest.mark.long
 def test_trimmed_on_both_sides(make_node):
     a, b = mesh(make_node, 2)
     with a.connect() as ca, b.connect() as cb:
@@ -137,6 +136,7 @@ def test_groups_on_both_sides(make_node):
     check_quiet([a, b])
 
 
+@pytest.mark.long
 def test_workers_of_a_group_on_all_nodes(make_node):
     """Consumers and producers everywhere: afterwards all say the same, nothing is pending, and each entry was worked
     on; on more than one node only within the time that a link takes."""
@@ -192,6 +192,7 @@ def pending(client):
     return [p[:2] + p[3:] for p in client.call("XPENDING", "s", "g", "-", "+", 10)]
 
 
+@pytest.mark.long
 def test_ends_and_starts(make_node):
     """What came in between is in RDB and AOF."""
     for options in ({"appendonly": "yes"}, {}):

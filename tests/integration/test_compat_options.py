@@ -82,9 +82,6 @@ REFUSED = [
     ("cluster-enabled yes", "cluster mode"),
     ("storage-provider flash /var/lib/keydb/flash", "storage providers"),
     ("scratch-file-path /tmp", "storage providers"),
-    ("active-replica yes", "active replication"),
-    ("multi-master yes", "several primaries"),
-    ("multi-master-no-forward yes", "several primaries"),
     ("enable-keydb-fastsync yes", "fast sync"),
     ("repl-backlog-disk-reserve 1gb", "backlog on disk"),
     ("force-backlog-disk-reserve yes", "backlog on disk"),
@@ -199,8 +196,7 @@ def test_off_is_accepted_in_other_words(make_server):
     server = make_server(config="cluster-enabled NO\nrepl-backlog-disk-reserve 0gb\nuse-fork Yes\n")
     with server.connect() as c:
         assert c.call("CONFIG", "GET", "use-fork") == [b"use-fork", b"yes"]
-        for name, value in (("multi-master-no-forward", "yes"), ("activedefrag", "yes"),
-                            ("enable-keydb-fastsync", "yes"), ("db-s3-object", "s3://x")):
+        for name, value in (("activedefrag", "yes"), ("enable-keydb-fastsync", "yes"), ("db-s3-object", "s3://x")):
             reply = c.call("CONFIG", "SET", name, value)
             assert isinstance(reply, Error) and name.encode() in reply, name
             assert c.call("CONFIG", "SET", name, "" if "s3" in name else "no") == b"OK"

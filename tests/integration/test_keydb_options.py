@@ -68,8 +68,8 @@ def lacks(what):
 
 NO_FLASH = "storage providers (FLASH) do not exist in this version"
 NO_DISK_BACKLOG = "a backlog on disk does not exist in this version"
-NO_ACTIVE = "active replication does not exist in this version"
-SEVERAL = "replication from several primaries does not exist in this version"
+# What makes a server a node stands in test_active_switch.py.
+LEFT_OFF = Kind({"no": "no", "NO": "no"}, {"1": NOT_YES_OR_NO, "": NOT_YES_OR_NO})
 # Names: any words.
 NAMES = Kind({"": "", "a.example.org": "a.example.org", "*.b c": "*.b c", "  d   e ": "d e"}, {})
 
@@ -83,9 +83,9 @@ OPTIONS = {
     "min-clients-per-thread": ("20", SET, number(0, 400)),
     "active-client-balancing": ("yes", SET, BOOL),
     "replica-weighting-factor": ("2", SET, number(1, (1 << 31) - 1)),
-    "active-replica": ("no", START, lacks(NO_ACTIVE)),
-    "multi-master": ("no", START, lacks(SEVERAL)),
-    "multi-master-no-forward": ("no", SET, lacks(SEVERAL)),
+    "active-replica": ("no", SET, LEFT_OFF),
+    "multi-master": ("no", SET, LEFT_OFF),
+    "multi-master-no-forward": ("no", SET, BOOL),
     "replica-quorum": ("-1", SET, number(-1, (1 << 31) - 1)),
     "allow-write-during-load": ("yes", SET, BOOL),
     "enable-keydb-fastsync": ("no", SET, lacks("KeyDB's fast sync does not exist in this version")),

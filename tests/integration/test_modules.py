@@ -6,9 +6,14 @@ import threading
 
 import pytest
 
+from lib.active import check_equal, check_quiet, digest, follow, make_node, together
 from lib.bounds import eventually
 from lib.modules import path_of
+from lib.replication import everything
 from lib.resp import Error
+from lib.server import free_port
+
+__all__ = ["make_node"]  # fixtures
 
 
 @pytest.fixture
@@ -373,3 +378,33 @@ def test_what_modules_offer_one_another(make_server):
         c.ok("MODULE", "UNLOAD", "gives")
         assert c.call("MODULE", "LIST") == []
     os.unlink(taker)
+
+
+# ---- active replicas
+
+def test_a_peer_needs_no_module(make_node):
+    """What the module tells in words of its own is told to peers as the keys that it has written."""
+    a = make_node(loadmodule=[path_of("example")], appendonly="yes", files=["appendonlydir"], port=str(free_port()))
+    b = make_node()
+    together(a, b)
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("EX.SET", "k", "v")
+        assert ca.call("EX.FILL", "filled", 100, "x") == 100
+        assert ca.call("EX.TELL", 4) == 4
+        ca.ok("SET", "gone", "v")
+        assert ca.call("EX.DEL", "gone") == 0
+        ca.call("EVAL", "redis.call('EX.SET', KEYS[1], 'script') redis.call('APPEND', KEYS[1], '!')", 1, "s")
+        check_equal([a, b], "a pair")
+        assert cb.call("MGET", "k", "ex:told", "gone", "s") == [b"v", b"10", None, b"script!"]
+        cb.ok("SET", "k", "theirs")
+        cb.call("INCR", "ex:told")
+    check_equal([a, b], "both write")
+    check_quiet([a, b])
+    before = everything(a)
+    a.stop()
+    a.start()
+    assert everything(a) == before
+    follow(a, b)
+    with a.connect() as c:
+        c.ok("EX.SET", "k", "again")
+    eventually(lambda: digest(a) == digest(b), "they go on", 30)

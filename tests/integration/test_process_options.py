@@ -2,11 +2,13 @@
 allocator's threads."""
 
 import os
+import subprocess
 
 import pytest
 
-from lib.bounds import eventually
-from lib.server import server_path
+from lib.bounds import eventually, scaled
+from lib.resp import Connection
+from lib.server import free_port, server_path
 
 pytestmark = [pytest.mark.any_threads, pytest.mark.usefixtures("ours_only")]
 
@@ -187,3 +189,21 @@ def test_allocators_threads(make_server):
     server = make_server({"jemalloc-bg-thread": "no"})
     with server.connect() as c:
         assert c.call("DEBUG", "MALLCTL", "background_thread") == 0
+
+
+# -- in the background
+
+def start_behind(folder, port):
+    return subprocess.run([server_path(), "--port", str(port), "--bind", "127.0.0.1", "--daemonize", "yes"], cwd=folder,
+                          timeout=scaled(30), capture_output=True, text=True, check=False)
+
+
+def test_the_command_ends_when_connections_can_be_made(tmp_path, make_server):
+    port = free_port()
+    assert start_behind(tmp_path, port).returncode == 0
+    with Connection(("127.0.0.1", port)) as c:
+        assert c.call("PING") == b"PONG"
+        c.send("SHUTDOWN", "NOSAVE")
+        c.read_to_end()
+    done = start_behind(tmp_path, make_server().port)
+    assert done.returncode == 1 and "did not start" in done.stderr

@@ -1,50 +1,46 @@
-"""Active replicas for tests: servers that all take writes, as pairs and meshes.
+"""Active replicas for tests: servers that all take writes, as pairs and meshes; and peers that the test plays."""
 
-Only builds with KEYDB_DEBUG (debug and sanitizer builds) let a test have `active-replica yes`
-(src/repl/active.h); with others the tests that ask for `make_node` are skipped."""
-
+import struct
 import time
 
 import pytest
 
 from lib.bounds import BoundPassed, eventually, scaled
+from lib.primary import HandMadePrimary
 from lib.replication import Load, everything, replication
 from lib.seeds import generator
 from lib.server import Server, is_redis, server_path
 
-PREVIEW = {"KEYDB_ACTIVE_PREVIEW": "1"}
 OPTIONS = {"active-replica": "yes", "multi-master": "yes", "repl-backlog-size": "256mb"}
 EQUAL_BOUND_S = 5.0
+# In the gate a pair; `make test-all` has meshes as well.
+PAIR_AND_MESH = pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.long)], ids=["pair", "mesh"])
+
+
+@pytest.fixture
+def make_node(make_server):
+    if is_redis(server_path()):
+        pytest.skip("Redis has no active replicas")
+
+    def make(files=(), **more):
+        return make_server(dict(OPTIONS, **more), files=["active-node", *files])
+    return make
 
 
 @pytest.fixture(scope="module")
-def preview():
-    """Skips where the program does not let tests have active replicas."""
-    if is_redis(server_path()):
-        pytest.skip("Redis has no active replicas")
-    probe = Server(threads=1, options=OPTIONS)
-    probe.environment = PREVIEW
-    probe.expected_files.add("active-node")
+def seams():
+    """Skips where the program takes no test seams from its environment: those are in debug and sanitizer builds."""
+    probe = Server(threads=1)
+    probe.environment = {"KEYDB_ACTIVE_SKEW_MS": str(10 ** 9)}
     try:
         probe.start()
-    except Exception as refusal:  # any other reason fails the tests of servers that must start
-        if "does not exist in this version" in str(refusal):
-            pytest.skip("a release build: active replicas are refused until they are complete")
-        raise
-    else:
+        with probe.connect() as c:
+            if int(c.call("TIME")[0]) < time.time() + 10 ** 5:
+                pytest.skip("a release build has no test seams")
         probe.stop()
     finally:
         probe.kill()
         probe.remove()
-
-
-@pytest.fixture
-def make_node(preview, make_server):
-    def make(files=(), **more):
-        node = make_server(dict(OPTIONS, **more), files=["active-node", *files], start=False)
-        node.environment = PREVIEW
-        return node.start()
-    return make
 
 
 def follow(node, *peers):
@@ -55,9 +51,7 @@ def follow(node, *peers):
 
 def mesh(make_node, count, **more):
     nodes = [make_node(**more) for _ in range(count)]
-    for node in nodes:
-        follow(node, *[peer for peer in nodes if peer is not node])
-    eventually(lambda: all(is_up(n, count - 1) for n in nodes), "links", 30)
+    together(*nodes)
     return nodes
 
 
@@ -65,6 +59,25 @@ def is_up(node, masters):
     about = replication(node)
     return int(about.get("connected_masters", 0)) == masters and \
         int(about["connected_slaves"]) >= masters
+
+
+def call(node, *words):
+    with node.connect() as c:
+        return c.call(*words)
+
+
+def together(*nodes):
+    """Each pulls from each."""
+    for node in nodes:
+        follow(node, *[peer for peer in nodes if peer is not node])
+    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
+
+
+def apart(*nodes, others=0):
+    """They pull from nobody, and so many others at most go on pulling from each."""
+    for node in nodes:
+        assert call(node, "REPLICAOF", "NO", "ONE") == b"OK"
+    eventually(lambda: all(int(replication(n)["connected_slaves"]) <= others for n in nodes), "no links", 30)
 
 
 def digest(node):
@@ -127,3 +140,65 @@ def more_commands(loads, count):
     begun = [load.commands for load in loads]
     eventually(lambda: all(load.errors or load.commands >= at + count
                            for load, at in zip(loads, begun)), "load", 60)
+
+
+# ---- peers that the test plays
+
+NODE = b"p" * 16
+EPOCH = 7
+
+
+class Peer(HandMadePrimary):
+    """One that a node is to pull from: .transfer() is the next link that has asked with KEYDB.PULL."""
+
+    def __init__(self):
+        super().__init__(asks=b"KEYDB.PULL")
+
+    def link(self, answer=b"+PULL"):
+        link = self.transfer()
+        link.send(b"%s %s\r\n" % (answer, NODE.hex().encode()))
+        return link
+
+
+def command(*words):
+    words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
+
+
+def frame(kind, body=b""):
+    return struct.pack("<I", len(body) + 1) + kind + body
+
+
+def origin_frame(handle, node=NODE, epoch=EPOCH):
+    return frame(b"O", struct.pack("<H", handle) + node + struct.pack("<Q", epoch))
+
+
+def stamp(ahead_ms=0, counter=0):
+    return int(time.time() * 1000 + ahead_ms) << 16 | counter
+
+
+def six(number):
+    return struct.pack("<Q", number)[:6]
+
+
+def write_frame(handle, sequence, when, commands, db=0):
+    return frame(b"W", struct.pack("<H", handle) + six(sequence) + struct.pack("<QH", when, db) + commands)
+
+
+def clock_frame(handle, position, clock, seen):
+    return frame(b"C", struct.pack("<H", handle) + six(position) + struct.pack("<QQ", clock, seen))
+
+
+def record(kind, body=b""):
+    """Of a whole data set."""
+    return struct.pack("<Q", len(body) + 1) + kind + body
+
+
+def head_record(clock, *positions):
+    rows = b"".join(node + struct.pack("<QQ", epoch, position) for node, epoch, position in positions)
+    return record(b"H", b"\1" + struct.pack("<QI", clock, len(positions)) + rows)
+
+
+def key_record(key, payload, db=0, when=0, handle=0, sequence=0, deadline_ms=0):
+    return record(b"K", struct.pack("<HQH", db, when, handle) + six(sequence) +
+                  struct.pack("<QI", deadline_ms, len(key)) + key + payload)

@@ -32,10 +32,11 @@ class Transfer:
 
 class HandMadePrimary:
     """Listens on .port; .transfer() is the next replica that asks for the stream. capa: what it answers to those that
-    tell what they can do."""
+    tell what they can do; asks: the word that asks."""
 
-    def __init__(self, capa=b"+OK"):
+    def __init__(self, capa=b"+OK", asks=b"PSYNC"):
         self.capa = capa
+        self.asks = asks
         self.listener = socket.socket()
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind(("127.0.0.1", 0))
@@ -76,7 +77,7 @@ class HandMadePrimary:
                     while len(word) < size:
                         word += file.read(size - len(word))
                     words.append(word[:-2])
-                if words[0].upper() == b"PSYNC":
+                if words[0].upper() == self.asks:
                     self.waiting.put(Transfer(sock, words))
                     return
                 told = self.capa if b"capa" in words else b"+OK"

@@ -25,6 +25,9 @@
 #define PROGRAMS 60
 #define STEPS 500
 #define SETTLE_ROUNDS 3000
+/* In some programs a frame has room for no more. */
+#define SHORT_FRAME 2000
+#define LONG_VALUE (SHORT_FRAME + 100)
 
 /* One node pulls from another one: units while it can, else a data set. */
 struct lane {
@@ -34,6 +37,7 @@ struct lane {
 };
 
 static struct real_group group;
+static size_t usual_bound;                                /* of a frame */
 static struct lane lanes[REAL_NODES_MAX][REAL_NODES_MAX]; /* [receiver][sender] */
 static uint64_t merges, cuts, waits, states;
 
@@ -147,6 +151,9 @@ static bool feed_lane(struct lane *l, bool may_cut)
     enum full_sync_phase phase =
         full_sync_feed(l->contact, slice_of(l->set.data + l->sent, piece), &used, &error);
     l->sent += used;
+    if (error) {
+        fail_msg("%s", error);
+    }
     assert_true(phase == FULL_SYNC_COMING || phase == FULL_SYNC_WHOLE);
     assert_true(phase == FULL_SYNC_WHOLE ? l->sent == l->size : used == piece);
     return true;
@@ -635,6 +642,82 @@ static void test_what_was_just_written_is_kept(void **state)
     end_group();
 }
 
+/* ---- what no frame has room for ---- */
+
+static void write_long(int node, int db, const char *command, const char *key, size_t bytes)
+{
+    struct buf line = {0};
+    buf_printf(&line, "%s %s ", command, key);
+    for (size_t i = 0; i < bytes; i++) { /* what does not become shorter in a file */
+        buf_append_char(&line, (char)('!' + rand_below(90)));
+    }
+    real_run_one(&group, node, db, buf_cstr(&line));
+    buf_deinit(&line);
+}
+
+static uint64_t units_kept(int node)
+{
+    const struct node *n = group.node[node];
+    uint64_t kept = 0, last = origins_at(node_origins(group.node[node]), node_self(n))->position;
+    for (uint64_t i = 1; i <= last; i++) {
+        kept += origin_log_find(node_log(group.node[node]), node_self(n), i) != NULL;
+    }
+    return kept;
+}
+
+/* A long write, or transaction, is told to nobody, and comes with everything. */
+static void test_what_no_frame_has_room_for(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    local_writes_bound = SHORT_FRAME;
+    real_run_one(&group, 0, 0, "set k1 before");
+    write_long(0, 0, "set", "k2", LONG_VALUE);
+    assert_int_equal(position(0, 0), 2);
+    assert_int_equal(units_kept(0), 0);
+    real_run_one(&group, 0, 0, "set k1 after");
+    real_run_one(&group, 0, 0, "rename k2 k3");
+    real_run_one(&group, 0, 1, "set k4 v");
+    assert_int_equal(dot_sequence(real_dot(&group, 0, 0, "k3")), 4);
+    assert_int_equal(units_kept(0), 1);
+    char line[2][SHORT_FRAME] = {"set k5 ", "@1 set k6 "};
+    for (int i = 0; i < 2; i++) {
+        size_t from = strlen(line[i]);
+        memset(line[i] + from, 'y', SHORT_FRAME - 1 - from);
+        line[i][SHORT_FRAME - 1] = '\0';
+    }
+    real_run(&group, 0, 0, 2, (const char *const[]){line[0], line[1]});
+    assert_int_equal(units_kept(0), 0);
+    assert_int_equal(dot_sequence(real_dot(&group, 0, 0, "k5")), 6);
+    assert_int_equal(dot_sequence(real_dot(&group, 0, 1, "k6")), 6);
+    real_run_one(&group, 0, 1, "incrby k7 1");
+    assert_true(settle());
+    assert_null(difference());
+    assert_string_equal(real_run_one(&group, 1, 0, "strlen k3"), ":2100\r\n");
+    assert_string_equal(real_run_one(&group, 1, 0, "exists k2"), ":0\r\n");
+    assert_int_equal(node_states(group.node[0]) + node_states(group.node[1]), 0);
+    end_group();
+    local_writes_bound = usual_bound;
+}
+
+static void test_long_values_that_cross(void **state)
+{
+    (void)state;
+    real_group_init(&group, 3, LOG_BYTES, 0);
+    local_writes_bound = SHORT_FRAME;
+    for (int i = 0; i < 3; i++) {
+        write_long(i, 0, "append", "k1", 900);
+        write_long(i, 0, "append", "k1", 900);
+        write_long(i, 0, "set", "k2", LONG_VALUE + (size_t)i);
+        group.now_ms += 5;
+    }
+    assert_true(settle());
+    assert_null(difference());
+    assert_string_equal(real_run_one(&group, 1, 0, "strlen k2"), ":2102\r\n");
+    end_group();
+    local_writes_bound = usual_bound;
+}
+
 /* ---- digests ---- */
 
 /* Both have written the same, all types: for that no state is told, but for the one key that is not
@@ -719,7 +802,13 @@ static void happen(bool flushes)
 {
     int a = (int)rand_below((uint64_t)group.nodes), b = (int)rand_below((uint64_t)group.nodes);
     uint64_t what = rand_below(100);
-    if (what < 22) {
+    if (local_writes_bound == SHORT_FRAME && rand_below(60) == 0) {
+        char key[4];
+        snprintf(key, sizeof(key), "k%d", (int)rand_below(10));
+        bool whole = rand_below(2);
+        write_long(a, (int)rand_below(REAL_DBS), whole ? "set" : "append", key,
+                   whole ? LONG_VALUE : 900);
+    } else if (what < 22) {
         real_write_something(&group, a);
     } else if (what < 86) {
         a == b ? (void)0 : (void)pull(a, b, true);
@@ -751,6 +840,7 @@ static void run_program(uint64_t seed)
         }
     }
     bool flushes = rand_below(3) == 0;
+    local_writes_bound = seed % 4 == 0 ? SHORT_FRAME : usual_bound;
     for (int i = 0; i < STEPS; i++) {
         happen(flushes);
     }
@@ -760,6 +850,7 @@ static void run_program(uint64_t seed)
         fail_msg("KEYDB_TEST_PROGRAM=%llu: %s", (unsigned long long)seed, wrong);
     }
     end_group();
+    local_writes_bound = usual_bound;
 }
 
 static void test_random_programs_converge(void **state)
@@ -780,6 +871,7 @@ static void test_random_programs_converge(void **state)
 
 int main(void)
 {
+    usual_bound = local_writes_bound;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_empty_node_gets_everything),
         cmocka_unit_test(test_a_set_in_any_pieces_and_cut_anywhere),
@@ -793,6 +885,8 @@ int main(void)
         cmocka_unit_test(test_units_that_it_brings_wait),
         cmocka_unit_test(test_a_key_that_only_both_have),
         cmocka_unit_test(test_what_was_just_written_is_kept),
+        cmocka_unit_test(test_what_no_frame_has_room_for),
+        cmocka_unit_test(test_long_values_that_cross),
         cmocka_unit_test(test_what_both_have_is_told_by_digests),
         cmocka_unit_test(test_libraries_come_along),
         cmocka_unit_test(test_random_programs_converge),

@@ -473,6 +473,65 @@ static void test_a_write_finds_gone_what_was_prolonged(void **state)
 }
 
 /* Each side of a cut takes away what is due: many keys, and no state of them is told. */
+/* One direction is late: whoever has lost something waits for who has it, however long he does not
+ * hear of it. */
+static void test_who_lost_something_waits(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    real_run_one(&group, 0, 0, "hset f m0 1 m1 1");
+    real_run_one(&group, 0, 0, "hpexpireat f 1800000010000 fields 1 m0");
+    assert_true(real_settle(&group));
+    group.now_ms = REAL_START_MS + 9000;
+    real_run_one(&group, 1, 0, "hpersist f fields 1 m0");
+    group.now_ms = REAL_START_MS + 10001;
+    real_run_one(&group, 0, 0, "hset f m1 2");
+    assert_string_equal(real_run_one(&group, 0, 0, "hlen f"), ":1\r\n");
+    uint64_t told = node_states(group.node[0]);
+    for (int i = 0; i < 200; i++) {
+        while (real_send(&group, 0, 1)) {
+        }
+        while (real_deliver(&group, 0, 1)) {
+        }
+        group.now_ms += 100;
+        real_tick(&group, 0);
+    }
+    assert_int_equal(node_states(group.node[0]), told);
+    assert_true(real_settle(&group));
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(real_run_one(&group, i, 0, "hmget f m0 m1"),
+                            "*2\r\n$1\r\n1\r\n$1\r\n2\r\n");
+        assert_string_equal(real_run_one(&group, i, 0, "hpexpiretime f fields 1 m0"),
+                            "*1\r\n:-1\r\n");
+    }
+    real_group_deinit(&group);
+}
+
+/* Each has taken away something, one of them more than it should: also where it comes late. */
+static void test_both_take_away_and_one_too_much(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    real_run_one(&group, 0, 0, "hset f m0 1 m1 1 m2 1");
+    real_run_one(&group, 0, 0, "hpexpireat f 1800000010000 fields 2 m0 m1");
+    real_run_one(&group, 0, 0, "set k v pxat 1800000010000");
+    assert_true(real_settle(&group));
+    group.now_ms = REAL_START_MS + 9000;
+    real_run_one(&group, 1, 0, "hpersist f fields 1 m0");
+    real_run_one(&group, 1, 0, "pexpireat k 1800000010100");
+    group.now_ms = REAL_START_MS + 10001;
+    real_run_one(&group, 0, 0, "hset f m2 2");
+    assert_int_equal(sweep(0, 0, "k"), 1);
+    group.now_ms += 5;
+    real_run_one(&group, 1, 0, "hset f m3 1"); /* finds m1 gone, as the other one did before it */
+    assert_true(real_settle(&group));
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(real_run_one(&group, i, 0, "hmget f m0 m1 m2 m3"),
+                            "*4\r\n$1\r\n1\r\n$-1\r\n$1\r\n2\r\n$1\r\n1\r\n");
+    }
+    real_group_deinit(&group);
+}
+
 static void test_both_sides_of_a_cut_expire_the_same(void **state)
 {
     (void)state;
@@ -863,6 +922,8 @@ int main(void)
         cmocka_unit_test(test_others_tell_when_the_writer_is_silent),
         cmocka_unit_test(test_what_is_told_as_gone_is_gone),
         cmocka_unit_test(test_a_write_finds_gone_what_was_prolonged),
+        cmocka_unit_test(test_who_lost_something_waits),
+        cmocka_unit_test(test_both_take_away_and_one_too_much),
         cmocka_unit_test(test_both_sides_of_a_cut_expire_the_same),
         cmocka_unit_test(test_random_programs_with_time),
         cmocka_unit_test(test_random_programs_converge),

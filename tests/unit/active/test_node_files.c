@@ -801,6 +801,35 @@ static void test_who_is_not_active_reads_over_it(void **state)
     end_group();
 }
 
+/* ---- the end of a life as a node ---- */
+
+/* Behind that record nobody has written what is there, nor is anything else known. */
+static void test_a_life_that_is_over(void **state)
+{
+    (void)state;
+    const struct slice parted = SLICE("KEYDB.PARTED");
+    struct aof_load load;
+    begin_group(2);
+    run(0, "set k0 v");
+    run(1, "sadd k1 m");
+    run(0, "rpush k1 e");
+    exchange(); /* a conflict */
+    keyspace_lock_exclusive();
+    log_head_write(node_head(group.node[0]), 1, &parted);
+    keyspace_unlock_exclusive();
+    uint64_t digest = real_digest(&group, 0, 0, "k0");
+    kill_node();
+    assert_int_equal(load_log(file.bytes.len, &load), AOF_LOAD_FINE);
+    assert_int_equal(past.origins.count, 1);
+    assert_int_equal(conflicts_count(past.conflicts), 0);
+    assert_true(past.clock > 0);
+    assert_int_equal(real_digest(&group, 0, 0, "k0"), digest);
+    assert_int_equal(real_dot(&group, 0, 0, "k0").stamp, 0);
+    forget();
+    start_node();
+    end_group();
+}
+
 /* ---- damage ---- */
 
 /* Each byte of a file without a checksum is changed: what comes of it is refused or read, and no
@@ -886,6 +915,7 @@ int main(void)
         cmocka_unit_test(test_an_increment_goes_on_from_its_base),
         cmocka_unit_test(test_an_epoch_is_above_those_of_the_files),
         cmocka_unit_test(test_who_is_not_active_reads_over_it),
+        cmocka_unit_test(test_a_life_that_is_over),
         cmocka_unit_test(test_damaged_rdb_files),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -113,6 +113,36 @@ static void test_origins_are_bounded(void **state)
     origins_deinit(&o);
 }
 
+/* A peer without end: so many at once, and more as time goes on, but never all of the table. */
+static void test_what_peers_bring_is_bounded(void **state)
+{
+    (void)state;
+    struct origins o;
+    struct origin_id id = origin_of('a', 0);
+    origins_init(&o);
+    assert_int_equal(origins_enter(&o, &id), 1);
+    origins_bound(&o);
+    for (id.epoch = 1; id.epoch <= ORIGINS_BURST; id.epoch++) {
+        assert_int_equal(origins_enter(&o, &id), id.epoch + 1);
+    }
+    assert_int_equal(origins_enter(&o, &id), 0);
+    origins_allow(&o);
+    assert_int_equal(origins_enter(&o, &id), ORIGINS_BURST + 2);
+    id.epoch = 1;
+    assert_int_equal(origins_enter(&o, &id), 2);
+    o.rows = mem_realloc(o.rows, (ORIGINS_MAX + 1) * sizeof(*o.rows));
+    memset(o.rows, 0, (ORIGINS_MAX + 1) * sizeof(*o.rows));
+    o.capacity = ORIGINS_MAX + 1;
+    o.count = ORIGINS_MAX - ORIGINS_OWN;
+    origins_allow(&o);
+    origins_allow(&o);
+    id.epoch = 99;
+    assert_int_equal(origins_enter(&o, &id), ORIGINS_MAX - ORIGINS_OWN);
+    id.epoch++;
+    assert_int_equal(origins_enter(&o, &id), 0);
+    origins_deinit(&o);
+}
+
 static void test_positions_as_bytes(void **state)
 {
     (void)state;
@@ -327,6 +357,41 @@ static void test_what_is_held_is_kept(void **state)
     origin_log_destroy(&log);
 }
 
+/* What somebody who is there has not read is kept beyond the bound, and not without end. */
+static void test_what_is_unread_is_kept(void **state)
+{
+    (void)state;
+    const struct slice command = SLICE("*1\r\n$8\r\nFLUSHALL\r\n");
+    const size_t each = sizeof(struct unit) + command.len;
+    struct origin_log *log = origin_log_create(2 * each);
+    const uint64_t ms = (uint64_t)1 << HLC_COUNTER_BITS;
+    for (uint64_t s = 1; s <= 40; s++) {
+        struct unit *u = unit_create(dot_of(1000 * ms + s, 1, s), 0, command);
+        if (s == 5) { /* four are here by then */
+            origin_log_read_upto(log, origin_log_appended(log), 20 * each);
+        } else if (s == 36) {
+            origin_log_read_upto(log, origin_log_appended(log) - each, 20 * each);
+        }
+        origin_log_append(log, u);
+        unit_release(u);
+        if (s == 10) {
+            assert_int_equal(origin_log_bytes(log), 8 * each); /* two, and six since */
+            assert_int_equal(origin_log_beyond(log), 6 * each);
+        } else if (s == 35) {
+            assert_int_equal(origin_log_bytes(log), 20 * each);
+        } else if (s == 36) {
+            assert_int_equal(origin_log_bytes(log), 4 * each);
+        }
+    }
+    origin_log_read_upto(log, UINT64_MAX, 20 * each);
+    struct unit *u = unit_create(dot_of(1000 * ms + 41, 1, 41), 0, command);
+    origin_log_append(log, u);
+    unit_release(u);
+    assert_int_equal(origin_log_bytes(log), 2 * each);
+    assert_int_equal(origin_log_beyond(log), 0);
+    origin_log_destroy(&log);
+}
+
 static void test_log(void **state)
 {
     (void)state;
@@ -516,6 +581,20 @@ static void test_conflicts(void **state)
     conflicts_note(d, 0, SLICE("s"), 0, 4000);
     conflicts_note_same(d, 0, SLICE("s"), 4000);
     assert_true(conflicts_take_due(d, 5000, &db, &key, &same) && !same);
+    /* Who waits for others, though it goes on: until they have seen it and a while more, or for
+     * long. */
+    for (int round = 0; round < 2; round++) {
+        conflicts_note(d, 0, SLICE("w"), 0, 5000);
+        conflicts_wait(d, 0, SLICE("w"), 700, 5000);
+        for (int64_t now = 5000; now < 5000 + CONFLICT_WAIT_MAX_MS; now += 500) {
+            conflicts_all_seen(d, 699);
+            assert_false(conflicts_take_due(d, now, &db, &key, &same));
+        }
+        conflicts_all_seen(d, round ? 700 : 699);
+        int64_t end = 4500 + CONFLICT_WAIT_MAX_MS + CONFLICT_PATIENCE_MS;
+        assert_false(conflicts_take_due(d, end, &db, &key, &same));
+        assert_true(conflicts_take_due(d, end + CONFLICT_QUIET_MS, &db, &key, &same));
+    }
     conflicts_note(d, 0, SLICE("left"), 0, 5000);
     buf_deinit(&key);
     conflicts_destroy(&d);
@@ -527,10 +606,12 @@ int main(void)
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_origins_are_bounded),
+        cmocka_unit_test(test_what_peers_bring_is_bounded),
         cmocka_unit_test(test_positions_as_bytes),
         cmocka_unit_test(test_origin_as_text),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_what_is_unread_is_kept),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_the_last_write_outlives_the_bound),
         cmocka_unit_test(test_what_is_held_is_kept),

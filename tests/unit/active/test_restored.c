@@ -153,6 +153,7 @@ static void test_damaged_heads_are_refused(void **state)
         "KEYDB.AUX active-clock x",
         "KEYDB.AUX active-dot x",
         "KEYDB.AUX active-clock 1 1",
+        "KEYDB.PARTED x",
     };
     restored_init(&past, 0, DBS);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

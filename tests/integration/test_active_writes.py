@@ -1,25 +1,23 @@
-"""Active replicas as far as they are built: real servers that all take writes, as a pair and as a
-mesh of three, whose links are cut and made again.  Their logs hold everything, so that no MERGE is
-needed.  tests/lib/active.py says where they run."""
+"""Active replicas: real servers that all take writes, as a pair and as a mesh of three, whose links are cut and made
+again.  Their logs hold everything, so that no MERGE is needed."""
 
 import time
 
 import pytest
 
 from lib import pubsub
-from lib.active import (check_equal, check_quiet, cut, follow, is_up, make_node, mesh, more_commands,
-                        preview, run_load)
+from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, cut, follow, is_up, make_node, mesh, more_commands,
+                        run_load)
 from lib.bounds import eventually, scaled
 from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator, seeds
 
-pytestmark = pytest.mark.preview
 
-__all__ = ["make_node", "preview"]  # fixtures
+__all__ = ["make_node"]  # fixtures
 
 
-@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@PAIR_AND_MESH
 @pytest.mark.parametrize("seed", seeds(2))
 def test_random_writes(make_node, count, seed):
     print("seed", seed)

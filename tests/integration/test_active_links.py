@@ -1,0 +1,92 @@
+"""Links of active replicas: by TLS, as an ACL user with few rights, to a server that is no active replica, to one that
+has another address by and by."""
+
+import pytest
+
+from lib.active import check_equal, follow, is_up, make_node
+from lib.bounds import eventually
+from lib.replication import replication
+from lib.server import free_port
+from lib.tls import make_pki
+
+__all__ = ["make_node"]  # fixtures
+
+
+@pytest.fixture(scope="session")
+def pki(tmp_path_factory):
+    return make_pki(str(tmp_path_factory.mktemp("pki")))
+
+
+def both_write(a, b):
+    with a.connect() as ca, b.connect() as cb:
+        ca.call("INCR", "n")
+        cb.call("INCR", "n")
+        eventually(lambda: ca.call("GET", "n") == cb.call("GET", "n") == b"2", "both write", 30)
+    check_equal([a, b], "a pair")
+
+
+def test_by_tls(make_node, pki):
+    """The first of them has a data set, which comes by the link as well."""
+    ports = [free_port(), free_port()]
+    a, b = [make_node(**pki.options(tls_port=str(port), tls_replication="yes")) for port in ports]
+    with a.connect() as ca, b.connect() as cb:
+        ca.ok("SET", "old", "x" * 100000)
+        ca.ok("REPLICAOF", "127.0.0.1", ports[1])
+        cb.ok("REPLICAOF", "127.0.0.1", ports[0])
+        eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+        eventually(lambda: cb.call("STRLEN", "old") == 100000, "the data set", 30)
+    both_write(a, b)
+
+
+def test_as_a_user_with_few_rights(make_node):
+    """What a link needs: PING, REPLCONF and KEYDB.PULL."""
+    user = "user peer on >secret -@all +ping +replconf +keydb.pull\n"
+    a, b = [make_node(masteruser="peer", masterauth="secret", user=user.split()[1:]) for _ in range(2)]
+    follow(a, b)
+    follow(b, a)
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+    both_write(a, b)
+    with a.connect() as c:
+        assert c.call("ACL", "GETUSER", "peer")
+        c.ok("ACL", "SETUSER", "peer", ">other", "resetpass", ">other")
+        assert c.call("CLIENT", "KILL", "TYPE", "replica") >= 0
+    eventually(lambda: replication(b)["master_link_status"] == "down", "no more", 30)
+    with b.connect() as c:
+        c.ok("CONFIG", "SET", "masterauth", "other")
+    eventually(lambda: is_up(b, 1), "with the new one", 30)
+
+
+def test_who_is_no_active_replica_says_so(make_node, make_server):
+    node, plain = make_node(), make_server()
+    follow(node, plain)
+    eventually(lambda: "no active replica" in node.output(), "said", 30)
+    with node.connect() as c:
+        assert replication(node)["master_link_status"] == "down"
+        c.ok("SET", "k", "v")
+        c.ok("REPLICAOF", "NO", "ONE")
+    with plain.connect() as c:
+        assert c.call("DBSIZE") == 0
+
+
+def test_a_peer_at_another_address(make_node):
+    """It has the same data and id at another port: whoever is told that goes on where it was."""
+    a, b = make_node(), make_node(port=str(free_port()), files=["dump.rdb"], save=["3600", "1000000"])
+    follow(a, b)
+    follow(b, a)
+    both_write(a, b)
+    origins = replication(a)["active_origins"]
+    old = b.address()[1]
+    b.stop()
+    b.options["port"] = str(free_port())
+    b.start()
+    with a.connect() as c:
+        c.call("INCR", "n")
+        c.ok("REPLICAOF", "127.0.0.1", b.address()[1])
+        c.ok("REPLICAOF", "REMOVE", "127.0.0.1", old)
+    follow(b, a)
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+    with b.connect() as c:
+        eventually(lambda: c.call("GET", "n") == b"3", "it goes on", 30)
+        c.call("INCR", "n")
+    check_equal([a, b], "at the new one")
+    assert int(replication(a)["active_origins"]) == int(origins) + 1  # a new life of the same node
