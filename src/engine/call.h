@@ -107,6 +107,9 @@ struct entry *call_peek(struct call *c, int k) REQUIRES_SHARED(keyspace_lock);
  */
 bool call_read_typed(struct call *c, int k, enum value_type type, struct entry **e) MUST_CHECK
     REQUIRES_SHARED(keyspace_lock);
+/* What is to be done with the entry calls a module's code, which runs alone, and the call holds the
+ * lock in shared mode: true, and it comes again (call_need_exclusive). */
+bool call_read_alone(struct call *c, const struct entry *e) MUST_CHECK;
 /* Opens the k-th key for writing, whatever its type. */
 void call_open(struct call *c, int k, struct keyref *ref) REQUIRES(keyspace_lock);
 /* Opens a key once more, which has been opened before a change to the database that may have moved

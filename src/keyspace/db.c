@@ -12,6 +12,7 @@
 #include "keyspace/schedule.h"
 #include "keyspace/watching.h"
 #include "value/member_ttl.h"
+#include "value/module.h"
 
 #include <assert.h>
 
@@ -337,6 +338,9 @@ static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily
         }
         db_moved(ref, entry_take);
         note_expiries(ref, fresh_expiries(*ref->slot, old));
+        if (unlikely(entry_type(old) == VALUE_MODULE)) {
+            module_value_unlinked(old, ref->db->id);
+        }
         reclaim_entry(old, lazily);
         return;
     }
@@ -407,6 +411,9 @@ struct entry *db_take(struct keyref *ref)
     table_remove(&ref->db->table, ref->key.hash, ref->slot);
     ref->slot = NULL;
     ref->entry = NULL;
+    if (unlikely(entry_type(e) == VALUE_MODULE)) {
+        module_value_unlinked(e, ref->db->id);
+    }
     return e;
 }
 

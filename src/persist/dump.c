@@ -20,6 +20,9 @@ READ_COMMAND(dump_command)
         reply_null(c->reply);
         return;
     }
+    if (call_read_alone(c, e)) {
+        return;
+    }
     struct buf payload = {0};
     payload_write(&payload, e);
     reply_bulk(c->reply, buf_slice(&payload));
