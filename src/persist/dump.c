@@ -12,6 +12,7 @@
 #include "keyspace/expire.h"
 #include "persist/payload.h"
 #include "value/job.h"
+#include "value/module.h"
 
 READ_COMMAND(dump_command)
 {
@@ -24,7 +25,9 @@ READ_COMMAND(dump_command)
         return;
     }
     struct buf payload = {0};
+    module_value_db = c->db->id;
     payload_write(&payload, e);
+    module_value_db = -1;
     reply_bulk(c->reply, buf_slice(&payload));
     buf_deinit(&payload);
 }
@@ -206,7 +209,10 @@ WRITE_COMMAND(restore_command)
     if (!restore_expiry(c, &o, &expiry_ms)) {
         return;
     }
-    switch (payload_read(c->argv[3], call_key(c, 0)->name, &e)) {
+    module_value_db = c->db->id;
+    enum payload_read outcome = payload_read(c->argv[3], call_key(c, 0)->name, &e);
+    module_value_db = -1;
+    switch (outcome) {
     case PAYLOAD_FOREIGN:
         reply_error(c->reply, "ERR DUMP payload version or checksum are wrong");
         return;

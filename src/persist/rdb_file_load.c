@@ -14,6 +14,7 @@
 #include "persist/payload.h"
 #include "persist/rdb_walk.h"
 #include "value/member_ttl.h"
+#include "value/module.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -142,6 +143,12 @@ static bool take_library(struct rdb_walk *w, struct slice source)
     return loaded;
 }
 
+/* A module may look at the keys that came before its data. */
+static bool take_module_aux(struct rdb_walk *w)
+{
+    return put_batch(w->context);
+}
+
 static bool take_select(struct rdb_walk *w, uint64_t index)
 {
     struct file_loader *l = w->context;
@@ -149,6 +156,7 @@ static bool take_select(struct rdb_walk *w, uint64_t index)
         return rdb_fail(&w->r, "a database that `databases` does not allow");
     }
     l->db = l->aside ? db_aside((int)index) : db_at((int)index);
+    module_value_db = (int)index;
     return true;
 }
 
@@ -198,6 +206,7 @@ static const struct rdb_walk_visitor visitor = {.aux = take_aux,
                                                 .dot = take_dot,
                                                 .key = take_key,
                                                 .library = take_library,
+                                                .module_aux = take_module_aux,
                                                 .select = take_select,
                                                 .resize = take_resize};
 
@@ -240,7 +249,9 @@ static bool run(struct file_loader *l, bool alone, struct slice mark)
     l->walk.checksum = rdb_file_checksum && !payload_trusts_checksums;
     r->step = step;
     r->step_context = l;
+    module_value_db = 0;
     bool ok = rdb_walk_run(&l->walk) && (!r->feed || ends_as_told(r, mark)) && put_batch(l);
+    module_value_db = -1;
     loaded->bytes = rdb_offset(r);
     load_note_keys(loaded->keys, loaded->expired);
     if (!ok) {

@@ -60,8 +60,12 @@ int module_id_version(uint64_t id)
 void module_kind_add(struct module_kind *k)
 {
     assert(!module_kind_find(k->id) && k->ops);
-    k->next = kinds;
-    kinds = k;
+    struct module_kind **link = &kinds;
+    while (*link) {
+        link = &(*link)->next;
+    }
+    k->next = NULL;
+    *link = k;
 }
 
 void module_kind_remove(struct module_kind *k)
@@ -73,6 +77,11 @@ void module_kind_remove(struct module_kind *k)
         link = &(*link)->next;
     }
     *link = k->next;
+}
+
+const struct module_kind *module_kind_first(void)
+{
+    return kinds;
 }
 
 struct module_kind *module_kind_find(uint64_t id)

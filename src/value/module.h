@@ -59,10 +59,12 @@ int module_id_version(uint64_t id);
 
 /* ---- kinds ---- */
 
-/* Makes it known; its name is nobody else's. World. */
+/* Makes it known, behind those that are; its name is nobody else's. World. */
 void module_kind_add(struct module_kind *k);
 /* Nobody finds it any more; it has no values. World. */
 void module_kind_remove(struct module_kind *k);
+/* The first one of the list, NULL: there is none. Awake. */
+const struct module_kind *module_kind_first(void);
 /* By id, whatever the version; by name, whatever the case. NULL: none. Awake. */
 struct module_kind *module_kind_find(uint64_t id);
 struct module_kind *module_kind_find_name(struct slice name);
