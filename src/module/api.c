@@ -17,7 +17,8 @@ static const struct api_function *const tables[] = {
     command_key_functions,   call_functions,     call_reply_functions, replicate_functions,
     key_functions,           key_time_functions, dataset_functions,    key_string_functions,
     shared_functions,        dict_functions,     cluster_functions,    message_functions,
-    context_flag_functions,
+    context_flag_functions,  type_functions,     type_io_functions,    type_string_functions,
+    digest_functions,        scan_functions,     defrag_functions,     file_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

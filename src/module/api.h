@@ -56,6 +56,13 @@ extern const struct api_function message_functions[];
 extern const struct api_function cluster_functions[];
 extern const struct api_function dict_functions[];
 extern const struct api_function shared_functions[];
+extern const struct api_function type_functions[];
+extern const struct api_function type_io_functions[];
+extern const struct api_function type_string_functions[];
+extern const struct api_function digest_functions[];
+extern const struct api_function scan_functions[];
+extern const struct api_function defrag_functions[];
+extern const struct api_function file_functions[];
 
 /* Joins the tables, and its reverse. Aborts on a double name. Boot. */
 void api_setup(void);

@@ -80,6 +80,12 @@ void key_end_walk(RedisModuleKey *k)
     }
 }
 
+void key_close(RedisModuleKey *k)
+{
+    context_disown(k->ctx, k);
+    destroy(k);
+}
+
 static RedisModuleKey *rm_open_key(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
 {
     keyspace_assert_exclusive();
@@ -95,8 +101,7 @@ static void rm_close_key(RedisModuleKey *k)
 {
     keyspace_assert_exclusive();
     if (k) {
-        context_disown(k->ctx, k);
-        destroy(k);
+        key_close(k);
     }
 }
 

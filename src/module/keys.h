@@ -32,6 +32,8 @@ static inline bool key_is_writable(const RedisModuleKey *k)
  * for writing. The caller closes it, or the context. */
 RedisModuleKey *key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
     REQUIRES(keyspace_lock);
+/* Closes it: who looks at the key is told where it was opened for writing. */
+void key_close(RedisModuleKey *k) REQUIRES(keyspace_lock);
 /* Ends a range or iterator, if there is one. */
 void key_end_walk(RedisModuleKey *k);
 

@@ -8,7 +8,9 @@
 #include "module/context.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
+#include "module/types.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -59,6 +61,7 @@ void loader_teardown(void)
         loaded_remove((struct module *)m);
         commands_forget((struct module *)m);
         shared_apis_withdraw((struct module *)m);
+        types_forget(m);
         destroy((struct module *)m);
     }
 }
@@ -109,11 +112,25 @@ static void *open_library(const char *path, struct buf *error)
     return library;
 }
 
-/* Takes back all that OnLoad has registered. */
-static void withdraw(struct module *m) REQUIRES(gil)
+/* Takes back all that OnLoad has registered. False when values of its types are there already: its
+ * code must stay for them. */
+static bool withdraw(struct module *m) REQUIRES(gil)
 {
     commands_remove(m);
     shared_apis_withdraw(m);
+    return types_withdraw(m);
+}
+
+/* A module whose OnLoad has failed goes. */
+static void give_up(struct module *m) REQUIRES(gil)
+{
+    if (!withdraw(m)) {
+        log_warning("%s has made values before its OnLoad failed: its types and its code stay",
+                    m->path);
+        return;
+    }
+    dlclose(m->library);
+    destroy(m);
 }
 
 bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
@@ -134,9 +151,7 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
     if (refused || !m->name) {
         buf_printf(error, "%s: its OnLoad %s", path,
                    refused ? "refused" : "has not called RedisModule_Init");
-        withdraw(m);
-        dlclose(library);
-        destroy(m);
+        give_up(m);
         return false;
     }
     loaded_add(m);
@@ -151,6 +166,10 @@ static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
     unload_function unload = NULL;
     if (m->running > 0) { /* it calls MODULE UNLOAD, or waits for the world in another call */
         buf_append_cstr(error, "the module is running");
+        return false;
+    }
+    if (types_are_there(m)) {
+        buf_append_cstr(error, "the module exports one or more module-side data types, can't unload");
         return false;
     }
     if (shared_apis_are_used(m)) {
@@ -184,7 +203,9 @@ bool loader_unload(struct slice name, struct buf *error)
     if (!may_unload(m, error)) {
         return false;
     }
-    withdraw(m);
+    bool gone = withdraw(m);
+    assert(gone);
+    (void)gone;
     loaded_remove(m);
     if (dlclose(m->library) != 0) {
         log_warning("Module '%s' could not be closed: %s", m->name, dlerror());

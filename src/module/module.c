@@ -5,16 +5,19 @@
 #include "module/admin.h"
 #include "module/call.h"
 #include "module/loader.h"
+#include "module/type_io.h"
 
 void module_setup(void)
 {
     api_setup();
+    io_setup();
     modules_set_list(loaded_reply);
 }
 
 void module_teardown(void)
 {
     modules_set_list(NULL);
+    io_teardown();
     loader_teardown();
     call_teardown();
     admin_teardown();

@@ -12,8 +12,8 @@
 extern const struct command_row module_commands[];
 extern const struct option module_options[];
 
-/* Boot, before modules are loaded; and its reverse, when no other thread is left: modules are not
- * asked, and stay in the process. */
+/* Boot, before modules are loaded; and its reverse, when no other thread is left and the databases
+ * are gone, whose values modules free: they are not asked, and stay in the process. */
 void module_setup(void);
 void module_teardown(void);
 /* Loads what the configuration names, in its order. False, with the reason logged, when one of them

@@ -15,8 +15,9 @@ bool io_save(const RedisModuleType *t, struct module_place at, void *value, stru
     return !io.failed;
 }
 
-/* What it left unread would be lost. */
-void *io_load(const RedisModuleType *t, int version, struct module_place at, struct slice items)
+/* What it left unread of a whole value would be lost. */
+void *io_load(const RedisModuleType *t, int version, struct module_place at, struct slice items,
+              bool whole)
 {
     struct rdb_reader r;
     rdb_reader_init(&r, items);
@@ -24,7 +25,7 @@ void *io_load(const RedisModuleType *t, int version, struct module_place at, str
     io_begin(&io, t, at);
     void *value = t->methods.rdb_load(&io, version);
     io_end(&io);
-    if (value && (io.failed || rdb_left(&r) > 0)) {
+    if (value && (io.failed || (whole && rdb_left(&r) > 0))) {
         log_warning("Module '%s' has not read a value of its type '%s' as it is",
                     t->module->name, t->kind.name);
         type_free_value(t, value);
@@ -64,7 +65,7 @@ static bool load(const struct module_kind *k, int version, struct module_place a
 {
     const RedisModuleType *t = type_of_kind(k);
     bool taken = enter();
-    *value = t->methods.rdb_load ? io_load(t, version, at, items) : NULL;
+    *value = t->methods.rdb_load ? io_load(t, version, at, items, true) : NULL;
     leave(taken);
     return *value != NULL;
 }
@@ -109,12 +110,12 @@ static bool load_aux(const struct module_kind *k, int version, enum rdb_module_w
     return ok;
 }
 
-static bool emit(const struct module_kind *k, struct module_place at, void *value,
+static enum rdb_module_emitted emit(const struct module_kind *k, struct module_place at, void *value,
                  rdb_module_put put, void *context)
 {
     const RedisModuleType *t = type_of_kind(k);
     if (!t->methods.aof_rewrite) {
-        return false;
+        return RDB_MODULE_HAS_NO_WAY;
     }
     RedisModuleIO io = {.put = put, .put_context = context};
     RedisModuleString *key = text_create(at.key);
@@ -122,7 +123,7 @@ static bool emit(const struct module_kind *k, struct module_place at, void *valu
     t->methods.aof_rewrite(&io, key, value);
     io_end(&io);
     text_release(key);
-    return true;
+    return io.failed ? RDB_MODULE_FAILED : RDB_MODULE_EMITTED;
 }
 
 static const struct rdb_module_ops ops = {
@@ -144,7 +145,7 @@ static void *rm_load_from_string_version(const RedisModuleString *s, const Redis
                                          int version)
 {
     keyspace_assert_exclusive();
-    return io_load(t, version, nowhere, text_slice(s));
+    return io_load(t, version, nowhere, text_slice(s), false);
 }
 
 static void *rm_load_from_string(const RedisModuleString *s, const RedisModuleType *t)

@@ -9,6 +9,7 @@
 #include "module/words.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static void rm_save_unsigned(RedisModuleIO *io, uint64_t value)
     }
 }
 
-/* With the kind of unsigned ones, as Redis writes them; readers of either take both. */
+/* As the unsigned number of the same bits, which is how Redis writes them. */
 static void rm_save_signed(RedisModuleIO *io, int64_t value)
 {
     rm_save_unsigned(io, (uint64_t)value);
@@ -134,7 +135,7 @@ static bool fail(RedisModuleIO *io)
     return false;
 }
 
-/* The next item is of that kind; a number may have been written as the other one. */
+/* The next item is of that kind. */
 static bool take_kind(RedisModuleIO *io, enum rdb_module_item kind)
 {
     uint64_t found;
@@ -212,8 +213,11 @@ static long double rm_load_long_double(RedisModuleIO *io)
     struct buf bytes = {0};
     long double value = 0;
     if (load_bytes(io, &bytes) && !num_parse_long_double(buf_slice(&bytes), &value)) {
-        value = 0;
-        fail(io);
+        bool is_nan = bytes.len >= 3 && memcmp(buf_cstr(&bytes) + bytes.len - 3, "nan", 3) == 0;
+        value = is_nan ? (long double)NAN : 0;
+        if (!is_nan) {
+            fail(io);
+        }
     }
     buf_deinit(&bytes);
     return value;

@@ -27,10 +27,11 @@ struct RedisModuleIO {
 /* One of the type's methods is about to use it, and has. */
 void io_begin(RedisModuleIO *io, const RedisModuleType *t, struct module_place at);
 void io_end(RedisModuleIO *io);
-/* Has the module write the value's items; false when it failed. Read its items, all of them: NULL
- * when it failed; exclusive mode. */
+/* Has the module write the value's items; false when it failed. Has it read them, all of them where
+ * `whole` is wanted; NULL when it failed; exclusive mode. */
 bool io_save(const RedisModuleType *t, struct module_place at, void *value, struct rdb_writer *w);
-void *io_load(const RedisModuleType *t, int version, struct module_place at, struct slice items);
+void *io_load(const RedisModuleType *t, int version, struct module_place at, struct slice items,
+              bool whole);
 
 /* Boot, and its reverse: files know how modules' values are written and read. */
 void io_setup(void);

@@ -99,6 +99,24 @@ static void write_expiry(struct writer *out, const struct entry *e, int64_t expi
     write_number(out, expiry_ms);
 }
 
+/* False when its module leaves the writing to us. */
+static bool write_module(struct writer *out, const struct entry *e, int64_t expiry_ms)
+{
+    switch (rdb_module_emit(e, put_command, out)) {
+    case RDB_MODULE_HAS_NO_WAY:
+        return false;
+    case RDB_MODULE_FAILED:
+        out->w.error = EINVAL;
+        return true;
+    case RDB_MODULE_EMITTED:
+        break;
+    }
+    if (expiry_ms != ENTRY_NO_EXPIRY) {
+        write_expiry(out, e, expiry_ms);
+    }
+    return true;
+}
+
 static void write_entry(struct entry *e, void *context)
 {
     struct writer *out = context;
@@ -114,10 +132,7 @@ static void write_entry(struct entry *e, void *context)
         write_string(out, e, expiry_ms);
         return;
     }
-    if (entry_type(e) == VALUE_MODULE && rdb_module_emit(e, put_command, out)) {
-        if (expires) {
-            write_expiry(out, e, expiry_ms);
-        }
+    if (entry_type(e) == VALUE_MODULE && write_module(out, e, expiry_ms)) {
         return;
     }
     buf_clear(&out->payload);

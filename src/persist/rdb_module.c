@@ -133,7 +133,7 @@ bool rdb_load_module(struct rdb_reader *r, unsigned type, struct slice key, stru
     return ok;
 }
 
-bool rdb_module_emit(const struct entry *e, rdb_module_put put, void *context)
+enum rdb_module_emitted rdb_module_emit(const struct entry *e, rdb_module_put put, void *context)
 {
     assert(ops);
     return ops->emit(module_value_kind(e),

@@ -33,6 +33,9 @@ enum rdb_module_when { RDB_MODULE_BEFORE_KEYS = 1, RDB_MODULE_AFTER_KEYS = 2 };
 /* Gets a command that makes a value: count words. */
 typedef void (*rdb_module_put)(void *context, int count, const struct slice *words);
 
+/* Its module has no such way; all were told; some were, perhaps, and the rest cannot be. */
+enum rdb_module_emitted { RDB_MODULE_HAS_NO_WAY, RDB_MODULE_EMITTED, RDB_MODULE_FAILED };
+
 /* What module/ gives, which calls the modules. */
 struct rdb_module_ops {
     /* Writes the items of a value. Nothing is held in a child; else the lock, in exclusive mode or
@@ -48,8 +51,8 @@ struct rdb_module_ops {
     bool (*save_aux)(const struct module_kind *k, enum rdb_module_when when, struct rdb_writer *w);
     bool (*load_aux)(const struct module_kind *k, int version, enum rdb_module_when when,
                      struct slice items);
-    /* Tells the commands that make the value. False: its module has no such way. */
-    bool (*emit)(const struct module_kind *k, struct module_place at, void *value,
+    /* Tells the commands that make the value. */
+    enum rdb_module_emitted (*emit)(const struct module_kind *k, struct module_place at, void *value,
                  rdb_module_put put, void *context);
 };
 
@@ -65,6 +68,6 @@ void rdb_module_save_aux(struct rdb_writer *w, enum rdb_module_when when);
  * such module, or it will not have it. */
 bool rdb_module_load_aux(struct rdb_reader *r) MUST_CHECK;
 /* Tells the commands that make the value of the entry. */
-bool rdb_module_emit(const struct entry *e, rdb_module_put put, void *context);
+enum rdb_module_emitted rdb_module_emit(const struct entry *e, rdb_module_put put, void *context);
 
 #endif

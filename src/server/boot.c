@@ -384,7 +384,6 @@ static void setup(void)
 static void teardown(void)
 {
     aof_teardown();
-    module_teardown();
     script_teardown();
     save_teardown();
     reclaim_teardown();
@@ -394,6 +393,7 @@ static void teardown(void)
     propagate_teardown();
     watching_teardown();
     db_teardown();
+    module_teardown();
     cmdstats_teardown();
     sort_teardown();
     acl_teardown();
