@@ -122,7 +122,7 @@ static void find_field(const struct hash_item *item, void *context)
     add(context, item->field, text_create(item->value.bytes));
 }
 
-static void find_member(const struct set_member *m, void *context)
+static void find_member(struct set_member *m, void *context)
 {
     add(context, set_member_bytes(m), NULL);
 }
