@@ -44,6 +44,16 @@ void loaded_remove(struct module *m)
     *link = m->next;
 }
 
+bool loaded_allow_load_aside(void)
+{
+    for (const struct module *m = first; m; m = m->next) {
+        if (!(m->options & REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void loaded_reply(struct reply *r)
 {
     uint32_t array = reply_deferred(r);

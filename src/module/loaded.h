@@ -33,6 +33,8 @@ struct module *loaded_find(struct slice name);
 /* Puts it at the end of the list; takes it out. */
 void loaded_add(struct module *m);
 void loaded_remove(struct module *m);
+/* True when all of them have said REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD. Awake. */
+bool loaded_allow_load_aside(void);
 /* What others see of them: MODULE LIST, HELLO; INFO's section. Awake. */
 void loaded_reply(struct reply *r);
 void loaded_append_info(struct buf *out);

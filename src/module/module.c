@@ -12,11 +12,13 @@ void module_setup(void)
     api_setup();
     io_setup();
     modules_set_list(loaded_reply);
+    modules_set_allow_load_aside(loaded_allow_load_aside);
 }
 
 void module_teardown(void)
 {
     modules_set_list(NULL);
+    modules_set_allow_load_aside(NULL);
     io_teardown();
     loader_teardown();
     call_teardown();

@@ -280,7 +280,7 @@ def test_replica_and_what_follows(with_types):
 
 
 def test_a_replica_without_the_module(with_types, make_server):
-    """It does not take half a data set for a whole one; what it had stays."""
+    """It does not take half a data set for a whole one."""
     primary = with_types()
     other = make_server({"enable-debug-command": "yes"}, files=["dump.rdb"])
     with primary.connect() as c, other.connect() as r:
