@@ -85,10 +85,7 @@ static const RedisModuleString *rm_key_of(RedisModuleDigest *d)
 }
 
 const struct api_function digest_functions[] = {
-    API(DigestAddStringBuffer, rm_add_string),
-    API(DigestAddLongLong, rm_add_number),
-    API(DigestEndSequence, rm_end_sequence),
-    API(GetDbIdFromDigest, rm_db_of),
-    API(GetKeyNameFromDigest, rm_key_of),
-    {NULL, NULL},
+    API(DigestAddStringBuffer, rm_add_string), API(DigestAddLongLong, rm_add_number),
+    API(DigestEndSequence, rm_end_sequence),   API(GetDbIdFromDigest, rm_db_of),
+    API(GetKeyNameFromDigest, rm_key_of),      {NULL, NULL},
 };

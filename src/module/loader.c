@@ -169,7 +169,8 @@ static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
         return false;
     }
     if (types_are_there(m)) {
-        buf_append_cstr(error, "the module exports one or more module-side data types, can't unload");
+        buf_append_cstr(error,
+                        "the module exports one or more module-side data types, can't unload");
         return false;
     }
     if (shared_apis_are_used(m)) {

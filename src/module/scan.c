@@ -26,7 +26,7 @@ struct RedisModuleScanCursor {
 struct found {
     struct pair {
         RedisModuleString *name, *value; /* value NULL: it has none */
-    } *pairs;
+    } * pairs;
     size_t count, capacity;
 };
 
@@ -106,8 +106,8 @@ static int rm_scan(RedisModuleCtx *ctx, RedisModuleScanCursor *cursor, RedisModu
     if (cursor->is_over) {
         return fail(ENOENT);
     }
-    uint64_t next = db_scan(db_at(context_db(ctx)), cursor->at, STEP_COUNT, ctx->now_ms, find_key,
-                            &f);
+    uint64_t next =
+        db_scan(db_at(context_db(ctx)), cursor->at, STEP_COUNT, ctx->now_ms, find_key, &f);
     for (size_t i = 0; i < f.count; i++) {
         show_key(ctx, f.pairs[i].name, show, context);
     }
@@ -176,7 +176,7 @@ static int rm_scan_key(RedisModuleKey *k, RedisModuleScanCursor *cursor, RedisMo
 }
 
 const struct api_function scan_functions[] = {
-    API(ScanCursorCreate, rm_create), API(ScanCursorRestart, rm_restart),
-    API(ScanCursorDestroy, rm_destroy), API(Scan, rm_scan), API(ScanKey, rm_scan_key),
-    {NULL, NULL},
+    API(ScanCursorCreate, rm_create),   API(ScanCursorRestart, rm_restart),
+    API(ScanCursorDestroy, rm_destroy), API(Scan, rm_scan),
+    API(ScanKey, rm_scan_key),          {NULL, NULL},
 };

@@ -26,8 +26,8 @@ void *io_load(const RedisModuleType *t, int version, struct module_place at, str
     void *value = t->methods.rdb_load(&io, version);
     io_end(&io);
     if (value && (io.failed || (whole && rdb_left(&r) > 0))) {
-        log_warning("Module '%s' has not read a value of its type '%s' as it is",
-                    t->module->name, t->kind.name);
+        log_warning("Module '%s' has not read a value of its type '%s' as it is", t->module->name,
+                    t->kind.name);
         type_free_value(t, value);
         value = NULL;
     }
@@ -110,8 +110,8 @@ static bool load_aux(const struct module_kind *k, int version, enum rdb_module_w
     return ok;
 }
 
-static enum rdb_module_emitted emit(const struct module_kind *k, struct module_place at, void *value,
-                 rdb_module_put put, void *context)
+static enum rdb_module_emitted emit(const struct module_kind *k, struct module_place at,
+                                    void *value, rdb_module_put put, void *context)
 {
     const RedisModuleType *t = type_of_kind(k);
     if (!t->methods.aof_rewrite) {

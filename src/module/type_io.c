@@ -178,7 +178,8 @@ static char *rm_load_string_buffer(RedisModuleIO *io, size_t *len)
 {
     struct buf bytes = {0};
     bool ok = load_bytes(io, &bytes);
-    char *copy = ok || !handles_errors(io) ? mem_dup(bytes.data ? bytes.data : "", bytes.len) : NULL;
+    char *copy =
+        ok || !handles_errors(io) ? mem_dup(bytes.data ? bytes.data : "", bytes.len) : NULL;
     if (len) {
         *len = ok ? bytes.len : 0;
     }

@@ -55,7 +55,8 @@ void type_free_value(const RedisModuleType *t, void *value)
     type_leave(outer);
 }
 
-/* In the background nothing is held, as modules know it from Redis; elsewhere their code is alone. */
+/* In the background nothing is held, as modules know it from Redis; elsewhere their code is alone.
+ */
 static void destroy(const struct module_kind *k, void *value) NO_THREAD_SAFETY_ANALYSIS
 {
     bool takes = !keyspace_is_exclusive() && !reclaim_is_background();
@@ -153,7 +154,8 @@ static const size_t methods_bytes[] = {
     offsetof(RedisModuleTypeMethods, aux_save2),
     sizeof(RedisModuleTypeMethods),
 };
-static_assert(sizeof(methods_bytes) / sizeof(methods_bytes[0]) == REDISMODULE_TYPE_METHOD_VERSION + 1,
+static_assert(sizeof(methods_bytes) / sizeof(methods_bytes[0]) ==
+                  REDISMODULE_TYPE_METHOD_VERSION + 1,
               "a size for each version");
 
 /* A module that was compiled for a later version brings more than we know, which is left out. */

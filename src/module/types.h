@@ -1,6 +1,6 @@
 /* Types of values that modules make: what RedisModuleType points to, a kind of the value layer with
- * its module's methods. A method runs with the keyspace lock in exclusive mode, but for rdb_save and
- * aux_save in a child, and for free in the background (DESIGN.md, "Locks"). State: world. */
+ * its module's methods. A method runs with the keyspace lock in exclusive mode, but for rdb_save
+ * and aux_save in a child, and for free in the background (DESIGN.md, "Locks"). State: world. */
 #ifndef MODULE_TYPES_H
 #define MODULE_TYPES_H
 

@@ -1,6 +1,6 @@
 /* A base as commands (aof-use-rdb-preamble no): strings by SET, all other values by RESTORE of
- * their payloads, which holds whatever a value has, but for those of modules that have a way of their
- * own; libraries of functions by FUNCTION LOAD. */
+ * their payloads, which holds whatever a value has, but for those of modules that have a way of
+ * their own; libraries of functions by FUNCTION LOAD. */
 #include "persist/aof_priv.h"
 
 #include "base/num.h"

@@ -127,8 +127,7 @@ bool rdb_load_module(struct rdb_reader *r, unsigned type, struct slice key, stru
         return fail_of(r, id, "a value");
     }
     rdb_writer_init(&w, -1, false, false);
-    bool ok =
-        read_items(r, &w) && (!is_known || load_value(r, id, buf_slice(&w.out), key, e));
+    bool ok = read_items(r, &w) && (!is_known || load_value(r, id, buf_slice(&w.out), key, e));
     rdb_writer_deinit(&w);
     return ok;
 }
@@ -136,9 +135,8 @@ bool rdb_load_module(struct rdb_reader *r, unsigned type, struct slice key, stru
 enum rdb_module_emitted rdb_module_emit(const struct entry *e, rdb_module_put put, void *context)
 {
     assert(ops);
-    return ops->emit(module_value_kind(e),
-                     (struct module_place){entry_key(e), module_value_db}, module_value_get(e), put,
-                     context);
+    return ops->emit(module_value_kind(e), (struct module_place){entry_key(e), module_value_db},
+                     module_value_get(e), put, context);
 }
 
 /* ---- aux data ---- */

@@ -52,8 +52,8 @@ struct rdb_module_ops {
     bool (*load_aux)(const struct module_kind *k, int version, enum rdb_module_when when,
                      struct slice items);
     /* Tells the commands that make the value. */
-    enum rdb_module_emitted (*emit)(const struct module_kind *k, struct module_place at, void *value,
-                 rdb_module_put put, void *context);
+    enum rdb_module_emitted (*emit)(const struct module_kind *k, struct module_place at,
+                                    void *value, rdb_module_put put, void *context);
 };
 
 /* Boot; NULL: no modules. */

@@ -11,8 +11,9 @@
 
 #include "value/entry.h"
 
-/* A kind's name: so many characters of 64 (MODULE_KIND_ALPHABET). Its id, as files have it: six bits
- * for each of them, the first one highest, then MODULE_VERSION_BITS of the version of its encoding. */
+/* A kind's name: so many characters of 64 (MODULE_KIND_ALPHABET). Its id, as files have it: six
+ * bits for each of them, the first one highest, then MODULE_VERSION_BITS of the version of its
+ * encoding. */
 #define MODULE_NAME_CHARS 9
 #define MODULE_VERSION_BITS 10
 #define MODULE_VERSION_MAX ((1 << MODULE_VERSION_BITS) - 1)
@@ -32,7 +33,7 @@ struct module_kind_ops {
     size_t (*memory)(const struct module_kind *k, struct module_place at, const void *value,
                      size_t samples); /* X */
     size_t (*free_effort)(const struct module_kind *k, struct module_place at,
-                          const void *value); /* X */
+                          const void *value);                                               /* X */
     void (*unlink)(const struct module_kind *k, struct module_place at, const void *value); /* X */
     void (*digest)(const struct module_kind *k, struct module_place at, void *value,
                    uint8_t digest[20]); /* X; `digest` is zero before */

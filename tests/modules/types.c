@@ -1,7 +1,7 @@
-/* Types of values, for tests: `testboxes`, with all methods, and `testplain`, with those of the first
- * version only. A box holds texts and one number of each sort. What is called of it is noted, and
- * TY.LOG tells it. Arguments of the module: version N (of the methods), encver N, errors (it handles
- * them), aux2 (aux_save2 instead of aux_save), refuse (it reads nothing). */
+/* Types of values, for tests: `testboxes`, with all methods, and `testplain`, with those of the
+ * first version only. A box holds texts and one number of each sort. What is called of it is noted,
+ * and TY.LOG tells it. Arguments of the module: version N (of the methods), encver N, errors (it
+ * handles them), aux2 (aux_save2 instead of aux_save), refuse (it reads nothing). */
 #include "keydbmodule.h"
 
 #include <errno.h>
@@ -151,8 +151,8 @@ static void box_rewrite(RedisModuleIO *io, String *key, void *value)
     snprintf(narrow, sizeof(narrow), "%.9g", (double)b->narrow);
     snprintf(widest, sizeof(widest), "%.21Lg", b->widest);
     snprintf(natural, sizeof(natural), "%llu", (unsigned long long)b->natural);
-    RedisModule_EmitAOF(io, "TY.NUMBERS", "slcccc", key, (long long)b->number, natural, wide, narrow,
-                        widest);
+    RedisModule_EmitAOF(io, "TY.NUMBERS", "slcccc", key, (long long)b->number, natural, wide,
+                        narrow, widest);
 }
 
 static size_t box_bytes(const void *value)
@@ -423,7 +423,10 @@ static int ty_kind(RedisModuleCtx *ctx, String **argv, int argc)
     RedisModuleType *t = RedisModule_ModuleTypeGetType(k);
     RedisModule_ReplyWithArray(ctx, 4);
     RedisModule_ReplyWithLongLong(ctx, RedisModule_KeyType(k));
-    RedisModule_ReplyWithCString(ctx, t == boxes ? "box" : t == plains ? "plain" : t ? "?" : "none");
+    RedisModule_ReplyWithCString(ctx, t == boxes    ? "box"
+                                      : t == plains ? "plain"
+                                      : t           ? "?"
+                                                    : "none");
     RedisModule_ReplyWithLongLong(ctx, RedisModule_ModuleTypeGetValue(k) != NULL);
     return RedisModule_ReplyWithLongLong(ctx, (long long)RedisModule_ValueLength(k));
 }
@@ -575,7 +578,9 @@ static int ty_elements(RedisModuleCtx *ctx, String **argv, int argc)
     }
     RedisModule_ReplyWithCString(ctx, errno == 0 ? "ended" : errno == EINVAL ? "EINVAL" : "?");
     RedisModule_ReplyWithLongLong(ctx, RedisModule_ScanKey(k, cursor, see_element, &w));
-    RedisModule_ReplyWithCString(ctx, errno == ENOENT ? "ENOENT" : errno == EINVAL ? "EINVAL" : "?");
+    RedisModule_ReplyWithCString(ctx, errno == ENOENT   ? "ENOENT"
+                                      : errno == EINVAL ? "EINVAL"
+                                                        : "?");
     RedisModule_ScanCursorDestroy(cursor);
     RedisModule_ReplySetArrayLength(ctx, w.count + 3);
     return REDISMODULE_OK;
@@ -688,8 +693,8 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     }
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         int key = commands[i].key;
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, commands[i].flags,
-                                      key, key, key) != REDISMODULE_OK) {
+        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function,
+                                      commands[i].flags, key, key, key) != REDISMODULE_OK) {
             return REDISMODULE_ERR;
         }
     }

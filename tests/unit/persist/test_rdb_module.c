@@ -191,7 +191,8 @@ static void test_aux(void **state)
     refuses = true;
     rdb_reader_init(&r, slice_of(w.out.data + 1, w.out.len - 1));
     assert_false(rdb_module_load_aux(&r));
-    assert_string_equal(r.error, "data that the module refuses, of the type 'testboxes' of a module");
+    assert_string_equal(r.error,
+                        "data that the module refuses, of the type 'testboxes' of a module");
     for (size_t cut = 1; cut < w.out.len; cut++) {
         rdb_reader_init(&r, slice_of(w.out.data + 1, cut - 1));
         assert_false(rdb_module_load_aux(&r));

@@ -95,7 +95,8 @@ static const struct module_kind_ops ops = {.destroy = destroy,
                                            .unlink = unlink_number,
                                            .digest = digest};
 
-static struct module_kind kind = {.ops = &ops, .name = "testboxes", .copies = true, .unlinks = true};
+static struct module_kind kind = {
+    .ops = &ops, .name = "testboxes", .copies = true, .unlinks = true};
 
 static int setup(void **state)
 {
