@@ -22,6 +22,14 @@ static const char *text_of(const String *s)
     return s ? RedisModule_StringPtrLen(s, NULL) : "-";
 }
 
+/* 0 where it is none. */
+static int number_of(const String *s)
+{
+    long long number = 0;
+    RedisModule_StringToLongLong(s, &number);
+    return (int)number;
+}
+
 /* ---- what was called ---- */
 
 #define NOTES 64
@@ -463,7 +471,7 @@ static int ty_string(RedisModuleCtx *ctx, String **argv, int argc)
     if (argc != 4) {
         return RedisModule_WrongArity(ctx);
     }
-    int version = atoi(text_of(argv[3]));
+    int version = number_of(argv[3]);
     void *b = version ? RedisModule_LoadDataTypeFromStringEncver(argv[2], boxes, version)
                       : RedisModule_LoadDataTypeFromString(argv[2], boxes);
     if (!b) {
@@ -593,7 +601,7 @@ static int ty_rdb_save(RedisModuleCtx *ctx, String **argv, int argc)
         return RedisModule_ReplyWithError(ctx, "ERR not here");
     }
     RedisModuleRdbStream *s = RedisModule_RdbStreamCreateFromFile(text_of(argv[1]));
-    int result = RedisModule_RdbSave(ctx, s, atoi(text_of(argv[2])));
+    int result = RedisModule_RdbSave(ctx, s, number_of(argv[2]));
     int error = errno;
     RedisModule_RdbStreamFree(s);
     return result == REDISMODULE_OK ? RedisModule_ReplyWithSimpleString(ctx, "OK")
@@ -608,9 +616,9 @@ static int take_arguments(RedisModuleCtx *ctx, String **argv, int argc)
         const char *word = text_of(argv[i]);
         int more = i + 1 < argc;
         if (strcmp(word, "version") == 0 && more) {
-            method_version = atoi(text_of(argv[++i]));
+            method_version = number_of(argv[++i]);
         } else if (strcmp(word, "encver") == 0 && more) {
-            encver = atoi(text_of(argv[++i]));
+            encver = number_of(argv[++i]);
         } else if (strcmp(word, "errors") == 0) {
             RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS);
         } else if (strcmp(word, "aux2") == 0) {
