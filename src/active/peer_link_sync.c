@@ -71,6 +71,7 @@ static bool take_aside(struct peer_link *l, struct full_sync *c)
 {
     const char *error = NULL;
     int64_t said_ms = replica_clock_ms();
+    full_sync_feeds_asleep(c);
     while (full_sync_phase(c) == FULL_SYNC_COMING) {
         size_t consumed;
         if (peer_link_is_interrupted(&l->f) || !peer_link_receive(l) || !peer_link_keep(l)) {

@@ -88,6 +88,12 @@ static bool save_aux(const struct module_kind *k, enum rdb_module_when when, str
     return !t->methods.aux_save2 || w->out.len > 0;
 }
 
+static bool has_aux(const struct module_kind *k)
+{
+    const RedisModuleTypeMethods *m = &type_of_kind(k)->methods;
+    return (m->aux_save || m->aux_save2) && m->aux_save_triggers;
+}
+
 /* Data that a module does not want would be lost with the next save: it must be able to read what
  * it, or another version of it, has written. */
 static bool load_aux(const struct module_kind *k, int version, enum rdb_module_when when,
@@ -126,8 +132,12 @@ static enum rdb_module_emitted emit(const struct module_kind *k, struct module_p
     return io.failed ? RDB_MODULE_FAILED : RDB_MODULE_EMITTED;
 }
 
-static const struct rdb_module_ops ops = {
-    .save = save, .load = load, .save_aux = save_aux, .load_aux = load_aux, .emit = emit};
+static const struct rdb_module_ops ops = {.save = save,
+                                          .load = load,
+                                          .save_aux = save_aux,
+                                          .load_aux = load_aux,
+                                          .has_aux = has_aux,
+                                          .emit = emit};
 
 void io_setup(void)
 {

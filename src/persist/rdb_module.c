@@ -139,7 +139,43 @@ enum rdb_module_emitted rdb_module_emit(const struct entry *e, rdb_module_put pu
                      module_value_get(e), put, context);
 }
 
+/* ---- payloads ---- */
+
+bool rdb_module_is_payload(struct slice payload)
+{
+    return payload.len > 0 && (unsigned char)payload.ptr[0] == RDB_MODULE;
+}
+
+const char *rdb_module_payload_fault(struct slice payload)
+{
+    struct rdb_reader r;
+    uint64_t id = 0;
+    char name[MODULE_NAME_CHARS + 1];
+    rdb_reader_init(&r, slice_of(payload.ptr + 1, payload.len - 1));
+    bool has_id = rdb_read_len(&r, &id);
+    rdb_reader_deinit(&r);
+    module_id_name(id, name);
+    snprintf(fault, sizeof(fault), "a value of %s%s, which no module here takes",
+             has_id ? "the modules' type " : "a module", has_id ? name : "");
+    return fault;
+}
+
 /* ---- aux data ---- */
+
+const char *rdb_module_untold_data(void)
+{
+    const struct module_kind *k = module_kind_first();
+    while (k && !(ops && ops->has_aux(k))) {
+        k = k->next;
+    }
+    if (k) {
+        snprintf(fault, sizeof(fault),
+                 "the module of the type '%s' has data that are no keys, which active replicas "
+                 "cannot be told",
+                 k->name);
+    }
+    return k ? fault : NULL;
+}
 
 void rdb_module_save_aux(struct rdb_writer *w, enum rdb_module_when when)
 {

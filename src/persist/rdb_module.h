@@ -51,6 +51,8 @@ struct rdb_module_ops {
     bool (*save_aux)(const struct module_kind *k, enum rdb_module_when when, struct rdb_writer *w);
     bool (*load_aux)(const struct module_kind *k, int version, enum rdb_module_when when,
                      struct slice items);
+    /* Whether it has such data, perhaps. */
+    bool (*has_aux)(const struct module_kind *k);
     /* Tells the commands that make the value. */
     enum rdb_module_emitted (*emit)(const struct module_kind *k, struct module_place at,
                                     void *value, rdb_module_put put, void *context);
@@ -67,6 +69,13 @@ void rdb_module_save_aux(struct rdb_writer *w, enum rdb_module_when when);
 /* Reads what stands behind the opcode, and the module whose it is takes it. False when there is no
  * such module, or it will not have it. */
 bool rdb_module_load_aux(struct rdb_reader *r) MUST_CHECK;
+/* Why what modules have cannot be told key by key: one of them has data that are no keys, which
+ * only a file has a place for. NULL: it can. Awake; the text lives until the thread's next one. */
+const char *rdb_module_untold_data(void);
+/* Whether a payload (payload.h) is of a module's value; and what to say of one that was refused,
+ * until the thread's next such text. */
+bool rdb_module_is_payload(struct slice payload);
+const char *rdb_module_payload_fault(struct slice payload);
 /* Tells the commands that make the value of the entry. */
 enum rdb_module_emitted rdb_module_emit(const struct entry *e, rdb_module_put put, void *context);
 
