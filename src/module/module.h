@@ -23,6 +23,9 @@ bool module_load_configured(void) MUST_CHECK;
 bool module_is_startup(void);
 /* Boot: who knows whether the link to the primary stands, for GetContextFlags. Any thread. */
 void module_set_link(bool (*is_up)(void));
+/* Boot: who ends the history of the data set, and begins another one: replicas fetch everything. In
+ * the world. */
+void module_set_history(void (*begin)(void));
 /* INFO's lines of the modules that are loaded. Awake. */
 void module_append_info(struct buf *out);
 

@@ -275,6 +275,16 @@ static void truncate_backlog(void)
     keyspace_unlock_exclusive();
 }
 
+/* The data are others' now than those that replicas have. World. */
+static void begin_history(void)
+{
+    keyspace_lock_exclusive();
+    backlog_forget_id();
+    backlog_forget_kept();
+    follow_dismiss_replicas();
+    keyspace_unlock_exclusive();
+}
+
 /* DEBUG RESTART, CRASH-AND-RECOVER. An orderly end is that of SHUTDOWN, with the configuration
  * saved where it has a file. World. */
 static bool restart(bool orderly, int64_t delay_ms, const char **error) NO_THREAD_SAFETY_ANALYSIS
@@ -381,6 +391,7 @@ static void setup(void)
     net_setup();
     module_setup();
     module_set_link(follow_is_connected);
+    module_set_history(begin_history);
 }
 
 static void teardown(void)
