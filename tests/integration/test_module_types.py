@@ -8,12 +8,15 @@ import threading
 
 import pytest
 
+from lib.active import check_equal, check_quiet, follow, is_up, make_node, preview
 from lib.bounds import eventually
 from lib.modules import path_of
 from lib.payload import sealed
 from lib.resp import Error
 from lib.seeds import generator, seeds
 from lib.server import server_path
+
+__all__ = ["make_node", "preview"]  # fixtures
 
 CHECK = os.path.join(os.path.dirname(server_path()), "keydb-check-rdb")
 UNKNOWN = "a value of the type 'testboxes' of a module that is not loaded"
@@ -35,6 +38,12 @@ def fill(c):
     c.call("TY.NUMBERS", "b", "-7", "18446744073709551615", "1.5", "-0.25", "3.1")
     c.call("TY.PLAIN", "p", "-12")
     c.call("SET", "s", "v")
+
+
+def linked(*nodes):
+    for node in nodes:
+        follow(node, *[peer for peer in nodes if peer is not node])
+    eventually(lambda: all(is_up(n, len(nodes) - 1) for n in nodes), "links", 60)
 
 
 def content(c):
@@ -146,6 +155,52 @@ def test_rdb_save(with_types):
         assert c.error("TY.RDBSAVE", "no/such/folder.rdb", "0") == b"No such file or directory"
     done = subprocess.run([CHECK, server.file("by-module.rdb")], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "3 keys read" in done.stdout
+
+
+def test_rdb_load(with_types):
+    """In place of all that is there, also at a replica and in the log; or nothing changes."""
+    server = with_types(options={"appendonly": "yes", "appendfsync": "always"},
+                        files=("dump.rdb", "appendonlydir", "kept.rdb", "bad.rdb"))
+    replica = with_types(options={"replicaof": "127.0.0.1 %d" % server.port})
+    with server.connect() as c, replica.connect() as r, server.connect() as watching:
+        fill(c)
+        expected = content(c)
+        c.ok("TY.RDBSAVE", "kept.rdb", "0")
+        eventually(lambda: b"master_link_status:up" in r.call("INFO", "replication"), "the link")
+        c.call("TY.PUSH", "b", "later")
+        c.ok("SET", "other", "v")
+        eventually(lambda: r.call("GET", "other") == b"v", "the replica has it")
+        now = content(c)
+        with open(server.file("kept.rdb"), "rb") as file:
+            data = file.read()
+        with open(server.file("bad.rdb"), "wb") as file:
+            file.write(data[:-20])
+        assert c.error("TY.RDBLOAD", "kept.rdb", "1") == b"Invalid argument"
+        assert c.error("TY.RDBLOAD", "none.rdb", "0") == b"No such file or directory"
+        assert c.error("TY.RDBLOAD", "bad.rdb", "0") == b"Input/output error"
+        assert r.error("TY.RDBLOAD", "dump.rdb", "0") == b"Operation not supported"
+        assert content(c) == now and c.call("GET", "other") == b"v"
+        watching.ok("WATCH", "s")
+        c.ok("TY.RDBLOAD", "kept.rdb", "0")
+        assert content(c) == expected and c.call("GET", "other") is None
+        watching.ok("MULTI")
+        watching.call("GET", "s")
+        assert watching.call("EXEC") is None
+        eventually(lambda: r.call("GET", "other") is None and content(r) == expected, "the replica has what was loaded")
+        c.ok("SET", "s", "after")
+        expected = content(c)
+        eventually(lambda: content(r) == expected, "and what follows")
+        eventually(lambda: b"aof_rewrite_in_progress:0" in c.call("INFO", "persistence"), "the log begins anew")
+        c.ok("MULTI")
+        c.call("TY.RDBLOAD", "kept.rdb", "0")
+        assert c.call("EXEC") == [b"OK"]  # the world is there: an earlier call has said that it is wanted
+        c.call("SET", "s", "last")
+        expected = content(c)
+    replica.stop()
+    server.kill()
+    server.start()
+    with server.connect() as c:
+        assert content(c) == expected and c.call("GET", "other") is None
 
 
 @pytest.mark.parametrize("preamble", ("yes", "no"))
@@ -290,6 +345,52 @@ def test_a_replica_without_the_module(with_types, make_server):
         eventually(lambda: UNKNOWN in other.output(), "it says why")
         assert b"master_link_status:down" in r.call("INFO", "replication")
         r.ok("REPLICAOF", "NO", "ONE")
+
+
+@pytest.mark.preview
+def test_active_replicas(make_node):
+    """Filled nodes that meet are told one another's values; what follows too."""
+    module = [path_of("types"), "noaux"]
+    a, b = make_node(loadmodule=module), make_node(loadmodule=module)
+    with a.connect() as ca, b.connect() as cb:
+        fill(ca)
+        cb.call("TY.PUSH", "other", "y" * 5000)
+        linked(a, b)
+        check_equal([a, b], "met")
+        assert content(cb) == content(ca) and ca.call("TYPE", "other") == b"testboxes"
+        ca.call("TY.PUSH", "b", "behind")
+        cb.call("TY.PLAIN", "p", "77")
+        check_equal([a, b], "after")
+        assert content(cb) == content(ca)
+    check_quiet([a, b])
+
+
+@pytest.mark.preview
+def test_active_replicas_of_which_one_lacks_the_module(make_node):
+    """Half a data set is never taken for a whole one: it says why, and goes on when the module is there."""
+    a = make_node(loadmodule=[path_of("types"), "noaux"])
+    b = make_node(**{"enable-module-command": "yes"})
+    with a.connect() as ca, b.connect() as cb:
+        fill(ca)
+        cb.ok("SET", "own", "v")
+        for node, peer in ((a, b), (b, a)):
+            follow(node, peer)
+        eventually(lambda: "a value of the modules' type 'testboxes', which no module here takes" in b.output(), "it says why", 30)
+        assert cb.call("DBSIZE") == 1
+        cb.ok("MODULE", "LOAD", path_of("types"), "noaux")
+        eventually(lambda: content(cb) == content(ca), "all of it comes", 30)
+    check_quiet([a, b])
+
+
+@pytest.mark.preview
+def test_data_that_are_no_keys_are_not_for_active_replicas(make_node):
+    a, b = (make_node(loadmodule=path_of("types")) for _ in range(2))
+    with a.connect() as ca, b.connect() as cb:
+        fill(ca)
+        for node, peer in ((a, b), (b, a)):
+            follow(node, peer)
+        eventually(lambda: "data that are no keys" in a.output(), "it says why", 30)
+        assert cb.call("DBSIZE") == 0
 
 
 def test_from_all_threads(with_types):

@@ -1,7 +1,7 @@
 /* Types of values, for tests: `testboxes`, with all methods, and `testplain`, with those of the
  * first version only. A box holds texts and one number of each sort. What is called of it is noted,
  * and TY.LOG tells it. Arguments of the module: version N (of the methods), encver N, errors (it
- * handles them), aux2 (aux_save2 instead of aux_save), refuse (it reads nothing). */
+ * handles them), aux2 (aux_save2 instead of aux_save), noaux, refuse (it reads nothing). */
 #include "keydbmodule.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 typedef RedisModuleString String;
 
 static RedisModuleType *boxes, *plains;
-static int method_version = REDISMODULE_TYPE_METHOD_VERSION, encver = 1, refuses, uses_aux2;
+static int method_version = REDISMODULE_TYPE_METHOD_VERSION, encver = 1, refuses, uses_aux2, no_aux;
 static int live; /* boxes; those of the background are freed there */
 static char *aux_before, *aux_after;
 
@@ -594,14 +594,16 @@ static int ty_elements(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
-/* TY.RDBSAVE file flags: where the server knows it (7.2 on). */
-static int ty_rdb_save(RedisModuleCtx *ctx, String **argv, int argc)
+/* TY.RDBSAVE file flags, TY.RDBLOAD file flags: where the server knows it (7.2 on). */
+static int ty_rdb(RedisModuleCtx *ctx, String **argv, int argc)
 {
     if (argc != 3 || !RedisModule_RdbSave) {
         return RedisModule_ReplyWithError(ctx, "ERR not here");
     }
     RedisModuleRdbStream *s = RedisModule_RdbStreamCreateFromFile(text_of(argv[1]));
-    int result = RedisModule_RdbSave(ctx, s, number_of(argv[2]));
+    int loads = strcasecmp(text_of(argv[0]), "ty.rdbload") == 0;
+    int result = loads ? RedisModule_RdbLoad(ctx, s, number_of(argv[2]))
+                       : RedisModule_RdbSave(ctx, s, number_of(argv[2]));
     int error = errno;
     RedisModule_RdbStreamFree(s);
     return result == REDISMODULE_OK ? RedisModule_ReplyWithSimpleString(ctx, "OK")
@@ -623,6 +625,8 @@ static int take_arguments(RedisModuleCtx *ctx, String **argv, int argc)
             RedisModule_SetModuleOptions(ctx, REDISMODULE_OPTIONS_HANDLE_IO_ERRORS);
         } else if (strcmp(word, "aux2") == 0) {
             uses_aux2 = 1;
+        } else if (strcmp(word, "noaux") == 0) {
+            no_aux = 1;
         } else if (strcmp(word, "refuse") == 0) {
             refuses = 1;
         } else {
@@ -644,7 +648,7 @@ static int create_types(RedisModuleCtx *ctx)
         .free = box_free,
         .aux_load = box_aux_load,
         .aux_save = uses_aux2 ? NULL : box_aux_save,
-        .aux_save_triggers = REDISMODULE_AUX_BEFORE_RDB | REDISMODULE_AUX_AFTER_RDB,
+        .aux_save_triggers = no_aux ? 0 : REDISMODULE_AUX_BEFORE_RDB | REDISMODULE_AUX_AFTER_RDB,
         .free_effort = box_effort,
         .unlink = box_unlink,
         .copy = box_copy,
@@ -690,7 +694,8 @@ static const struct {
     {"ty.live", "", ty_live, 0},
     {"ty.scan", "write", ty_scan, 0},
     {"ty.elements", "readonly", ty_elements, 1},
-    {"ty.rdbsave", "", ty_rdb_save, 0},
+    {"ty.rdbsave", "", ty_rdb, 0},
+    {"ty.rdbload", "", ty_rdb, 0},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
