@@ -279,10 +279,11 @@ static int box_aux_load(RedisModuleIO *io, int version, int when)
     if (!bytes) {
         return REDISMODULE_ERR;
     }
-    unsigned long long keys = RedisModule_DbSize(RedisModule_GetContextFromIO(io));
+    if (RedisModule_RdbSave) { /* redis-server 7.0 has no client for this context, and crashes */
+        NOTE("aux %d after %llu keys", when, RedisModule_DbSize(RedisModule_GetContextFromIO(io)));
+    }
     aux_set(when, bytes, len);
     RedisModule_Free(bytes);
-    NOTE("aux %d after %llu keys", when, keys);
     return REDISMODULE_OK;
 }
 
@@ -672,9 +673,7 @@ static int create_types(RedisModuleCtx *ctx)
     }
     boxes = RedisModule_CreateDataType(ctx, "testboxes", encver, &box);
     plains = RedisModule_CreateDataType(ctx, "testplain", 0, &plain);
-    return boxes && plains && !RedisModule_CreateDataType(ctx, "testboxes", 0, &plain)
-               ? REDISMODULE_OK
-               : REDISMODULE_ERR;
+    return boxes && plains ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
 static const struct {
@@ -686,6 +685,7 @@ static const struct {
     {"ty.numbers", "write deny-oom", ty_numbers, 1},
     {"ty.all", "readonly", ty_all, 1},
     {"ty.plain", "write deny-oom", ty_plain, 1},
+    {"ty.see", "readonly", ty_plain, 1}, /* the same, where nothing is written */
     {"ty.kind", "readonly", ty_kind, 1},
     {"ty.replace", "write", ty_replace, 1},
     {"ty.string", "write", ty_string, 1},
