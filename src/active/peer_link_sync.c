@@ -88,6 +88,7 @@ static bool take_aside(struct peer_link *l, struct full_sync *c)
     }
     if (full_sync_phase(c) == FULL_SYNC_BROKEN) {
         log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);
+        l->wrong = true;
         return false;
     }
     return true;

@@ -155,8 +155,8 @@ const char *rdb_module_payload_fault(struct slice payload)
     bool has_id = rdb_read_len(&r, &id);
     rdb_reader_deinit(&r);
     module_id_name(id, name);
-    snprintf(fault, sizeof(fault), "a value of %s%s, which no module here takes",
-             has_id ? "the modules' type " : "a module", has_id ? name : "");
+    snprintf(fault, sizeof(fault), "a value of %s%s%s, which no module here takes",
+             has_id ? "the modules' type '" : "a module", has_id ? name : "", has_id ? "'" : "");
     return fault;
 }
 
