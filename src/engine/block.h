@@ -37,6 +37,9 @@ struct block {
     /* A name that lives forever: the call waits for that event (call_event) instead of keys, and is
      * tried again whenever it happens. */
     struct slice event;
+    /* Keys that are not the request's, instead of those: `key_count` of them. Their names live as
+     * long as the state. Other nodes are not asked about them (active/delivery.h). */
+    const struct key *keys;
     /* Replies what the command replies on time-out, instead of a null array. In exclusive mode, in
      * a call like that of a retry. */
     void (*on_timeout)(struct call *c);

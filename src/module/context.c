@@ -8,6 +8,7 @@
 #include "engine/modules.h"
 #include "engine/propagate.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Chunks of a context's pool. */
@@ -44,6 +45,34 @@ void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
     enter(ctx);
 }
 
+/* Whose contexts know no module. */
+static struct module nobody = {.name = (char *)"?", .path = (char *)"?"};
+
+void context_init_detached(RedisModuleCtx *ctx, struct module *m)
+{
+    *ctx = (RedisModuleCtx){.get_api = api_get,
+                            .module = m ? m : &nobody,
+                            .held = ACCESS_EXCLUSIVE,
+                            .now_ms = clock_wall_ms()};
+    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+}
+
+void context_enter(RedisModuleCtx *ctx)
+{
+    const struct module *m = ctx->module;
+    ctx->now_ms = keyspace_time_ms(clock_wall_ms());
+    ctx->module->running++;
+    ctx->outer = modules_running;
+    modules_running = m->name ? m->name : m->path;
+}
+
+void context_leave(RedisModuleCtx *ctx)
+{
+    context_end_unit(ctx);
+    ctx->module->running--;
+    modules_running = ctx->outer;
+}
+
 /* A module that has begun an aggregate and never told its length has broken its reply. */
 static void end_lengths(RedisModuleCtx *ctx)
 {
@@ -58,12 +87,25 @@ static void end_lengths(RedisModuleCtx *ctx)
     mem_free(ctx->lengths);
 }
 
-void context_end(RedisModuleCtx *ctx)
+void context_free_owned(RedisModuleCtx *ctx)
 {
     while (ctx->owned_count > 0) {
         const struct context_owned owned = ctx->owned[--ctx->owned_count];
         owned.destroy(owned.thing);
     }
+}
+
+void context_deinit_detached(RedisModuleCtx *ctx)
+{
+    assert(ctx->owned_count == 0 && !ctx->in_unit);
+    mem_free(ctx->owned);
+    end_lengths(ctx);
+    arena_deinit(&ctx->pool);
+}
+
+void context_end(RedisModuleCtx *ctx)
+{
+    context_free_owned(ctx);
     mem_free(ctx->owned);
     end_lengths(ctx);
     context_end_unit(ctx);
@@ -190,7 +232,7 @@ static int rm_select_db(RedisModuleCtx *ctx, int id)
 
 static unsigned long long rm_get_client_id(RedisModuleCtx *ctx)
 {
-    return ctx->session ? ctx->session->id : 0;
+    return ctx->session ? ctx->session->id : ctx->client_id;
 }
 
 static const char *rm_get_current_command_name(RedisModuleCtx *ctx)
