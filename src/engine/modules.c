@@ -3,7 +3,22 @@
 
 _Thread_local const char *modules_running;
 
+bool modules_listen;
+
 static void (*list)(struct reply *r);
+static void (*teller)(bool last);
+
+void modules_set_teller(void (*tell)(bool last))
+{
+    teller = tell;
+}
+
+void modules_tell(bool last)
+{
+    if (teller) {
+        teller(last);
+    }
+}
 
 void modules_set_list(void (*reply_list)(struct reply *r))
 {

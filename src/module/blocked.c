@@ -190,6 +190,10 @@ static RedisModuleBlockedClient *block(RedisModuleCtx *ctx, RedisModuleBlockedCl
         }
         b->answered = true;
         b->users = 1;
+        if (b->keys) { /* the module unblocks no such client: it ends by itself, later */
+            b->asked = true;
+            main_loop_post(&b->unblock);
+        }
         return b;
     }
     b->users = b->keys ? 1 : 2;
@@ -256,13 +260,17 @@ static struct block wait_of(RedisModuleBlockedClient *b)
 
 static void on_timeout(struct call *c);
 
-void blocked_park(RedisModuleCtx *ctx)
+void blocked_park(RedisModuleCtx *ctx, struct reply_mark before)
 {
     RedisModuleBlockedClient *b = ctx->blocks;
-    if (!b) {
-        return;
-    }
     struct block wait = wait_of(b);
+    struct reply_mark now = reply_mark(ctx->reply);
+    if (now.piece_count != before.piece_count || now.run_bytes != before.run_bytes) {
+        log_warning("Module %s has replied to a client that it blocks (command %s)",
+                    b->module->name, ctx->call->cmd->full_name);
+        ctx->length_count = 0;
+        reply_rewind(ctx->reply, before);
+    }
     wait.timeout_ms = b->timeout_ms;
     wait.on_timeout = on_timeout;
     wait.state = b;

@@ -15,8 +15,9 @@
 
 #include "module/context.h"
 
-/* A command has run: if it has blocked its client, the call waits from here on. */
-void blocked_park(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
+/* A command has run and has blocked its client: the call waits from here on. What it has replied
+ * since `before` is dropped, and logged: there is one reply. */
+void blocked_park(RedisModuleCtx *ctx, struct reply_mark before) REQUIRES(keyspace_lock);
 /* The handler of a call that is tried again. */
 void blocked_retry(struct call *c) REQUIRES(keyspace_lock);
 

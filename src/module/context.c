@@ -68,6 +68,9 @@ void context_enter(RedisModuleCtx *ctx)
 
 void context_leave(RedisModuleCtx *ctx)
 {
+    if (unlikely(modules_listen)) {
+        modules_tell(true);
+    }
     context_end_unit(ctx);
     ctx->module->running--;
     modules_running = ctx->outer;
@@ -108,6 +111,9 @@ void context_end(RedisModuleCtx *ctx)
     context_free_owned(ctx);
     mem_free(ctx->owned);
     end_lengths(ctx);
+    if (unlikely(modules_listen) && !ctx->call) {
+        modules_tell(true); /* of what it has done, as one with it */
+    }
     context_end_unit(ctx);
     arena_deinit(&ctx->pool);
     ctx->module->running--;

@@ -6,8 +6,11 @@
 #include "engine/call.h"
 #include "module/commands.h"
 #include "module/context.h"
+#include "module/key_events.h"
+#include "module/server_events.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
+#include "module/timers.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -114,6 +117,11 @@ static void withdraw(struct module *m) REQUIRES(gil)
 {
     commands_remove(m);
     shared_apis_withdraw(m);
+    keyspace_lock_exclusive();
+    timers_remove(m);
+    key_events_withdraw(m);
+    server_events_withdraw(m);
+    keyspace_unlock_exclusive();
 }
 
 bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
@@ -151,6 +159,16 @@ static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
     unload_function unload = NULL;
     if (m->running > 0) { /* it calls MODULE UNLOAD, or waits for the world in another call */
         buf_append_cstr(error, "the module is running");
+        return false;
+    }
+    if (m->blocked > 0) {
+        buf_append_cstr(error, "the module has blocked clients. Please wait for them to be "
+                               "unblocked and try again");
+        return false;
+    }
+    if (m->timers > 0) {
+        buf_append_cstr(error, "the module holds timer that is not fired. Please stop the timer or "
+                               "wait until it fires.");
         return false;
     }
     if (shared_apis_are_used(m)) {

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "engine/execute.h"
+#include "module/blocked.h"
 #include "module/text.h"
 
 #include <assert.h>
@@ -41,15 +42,21 @@ static void run_held(struct call *c) REQUIRES(keyspace_lock)
     RedisModuleString **arguments = make_arguments(few, c->argv, c->blobs, c->argc);
     RedisModuleCtx ctx;
     context_begin_call(&ctx, m->module, c);
+    struct reply_mark before = reply_mark(c->reply);
     m->function(&ctx, arguments, c->argc);
     c->propagated = true; /* only what it has told itself */
+    if (ctx.blocks) {
+        blocked_park(&ctx, before);
+    }
     context_end(&ctx);
     free_arguments(few, arguments, c->argc);
 }
 
 void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
 {
-    if (c->held == ACCESS_WORLD) {
+    if (c->retry) {
+        blocked_retry(c);
+    } else if (c->held == ACCESS_WORLD) {
         keyspace_lock_exclusive();
         run_held(c);
         keyspace_unlock_exclusive();

@@ -53,12 +53,8 @@ static void take_out(const struct timer *t)
 
 static struct timer *first(void)
 {
-    struct radix_cursor cursor;
-    struct timer *found = NULL;
-    if (radix_first(&state.queue, &cursor)) {
-        found = radix_cursor_value(&cursor);
-    }
-    return found;
+    struct radix_cursor cursor = radix_first(&state.queue);
+    return radix_cursor_valid(&cursor) ? radix_cursor_value(&cursor) : NULL;
 }
 
 /* ---- the loop ---- */
@@ -180,17 +176,16 @@ bool timers_has(const struct module *m)
 
 void timers_remove(const struct module *m)
 {
-    struct radix_cursor cursor;
-    bool more = m->timers > 0 && radix_first(&state.queue, &cursor);
-    while (more) {
+    struct radix_cursor cursor = radix_first(&state.queue);
+    while (radix_cursor_valid(&cursor)) {
         struct timer *t = radix_cursor_value(&cursor);
-        uint64_t after = t->id;
-        if (t->module == m) {
-            take_out(t);
-            mem_free(t);
+        if (t->module != m) {
+            radix_cursor_next(&cursor);
+            continue;
         }
-        struct id_text text = text_of(after);
-        more = radix_seek(&state.queue, &cursor, RADIX_GREATER, slice_of(text.bytes, ID_BYTES));
+        radix_remove_at(&state.queue, &cursor);
+        t->module->timers--;
+        mem_free(t);
     }
 }
 
