@@ -33,3 +33,30 @@ void modules_reply_list(struct reply *r)
         reply_array(r, 0);
     }
 }
+
+/* ---- what happens to the server ---- */
+
+_Atomic uint32_t modules_topics;
+
+static void (*reporter)(enum modules_topic topic, unsigned part, const struct modules_facts *facts);
+
+void modules_set_reporter(void (*report)(enum modules_topic topic, unsigned part,
+                                         const struct modules_facts *facts))
+{
+    reporter = report;
+}
+
+void modules_tell_news(enum modules_topic topic, unsigned part,
+                       const struct modules_facts *facts) NO_THREAD_SAFETY_ANALYSIS
+{
+    bool held = keyspace_is_exclusive();
+    if (!held) {
+        keyspace_lock_exclusive();
+    }
+    if (reporter) {
+        reporter(topic, part, facts);
+    }
+    if (!held) {
+        keyspace_unlock_exclusive();
+    }
+}

@@ -2,8 +2,12 @@
 #ifndef ENGINE_MODULES_H
 #define ENGINE_MODULES_H
 
+#include "base/compiler.h"
 #include "keyspace/lock.h"
 #include "resp/reply.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
 
 /* Replies the modules that are loaded, as MODULE LIST and HELLO do. Awake. */
 void modules_reply_list(struct reply *r);
@@ -18,6 +22,44 @@ extern bool modules_listen;
 void modules_tell(bool last) REQUIRES(keyspace_lock);
 /* Boot: who tells them. */
 void modules_set_teller(void (*tell)(bool last));
+/* What happens to the server, as modules may ask to be told: the interface's numbers. Parts are the
+ * interface's sub-events. */
+enum modules_topic {
+    MODULES_FLUSH = 2,    /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_SHUTDOWN = 5, /* 0: the server ends, nothing is saved yet */
+    MODULES_CRON = 8,     /* 0; `first`: how many times a second */
+    MODULES_MODULE = 9,   /* LOADED 0, UNLOADED 1: `name`, `first` its version */
+    MODULES_SWAPDB = 11,  /* 0: `first` and `second` have changed places */
+    MODULES_FORK = 13,    /* BORN 0, DIED 1 */
+    MODULES_CONFIG = 16,  /* 0: `first` options, `names` */
+    MODULES_TOPICS,
+};
+
+struct modules_facts {
+    int first, second;
+    const char *name;
+    const char **names;
+};
+
+/* Bits of the topics that somebody has asked for. Written in exclusive mode, read by anyone. */
+extern _Atomic uint32_t modules_topics;
+/* Tells it; takes the keyspace lock unless the calling thread has it. Awake, no leaf lock held, and
+ * no handler half way through a change. */
+void modules_tell_news(enum modules_topic topic, unsigned part, const struct modules_facts *facts);
+static inline bool modules_want(enum modules_topic topic)
+{
+    return unlikely(atomic_load_explicit(&modules_topics, memory_order_relaxed) & 1u << topic);
+}
+static inline void modules_news(enum modules_topic topic, unsigned part,
+                                const struct modules_facts *facts)
+{
+    if (modules_want(topic)) {
+        modules_tell_news(topic, part, facts);
+    }
+}
+/* Boot: who tells it, with the lock. */
+void modules_set_reporter(void (*report)(enum modules_topic topic, unsigned part,
+                                         const struct modules_facts *facts));
 /* Boot: who can tell. Without one there are no modules. */
 void modules_set_list(void (*reply_list)(struct reply *r));
 

@@ -17,7 +17,8 @@ static const struct api_function *const tables[] = {
     command_key_functions,   call_functions,     call_reply_functions, replicate_functions,
     key_functions,           key_time_functions, dataset_functions,    key_string_functions,
     shared_functions,        dict_functions,     cluster_functions,    message_functions,
-    context_flag_functions,
+    context_flag_functions,  blocked_functions,  thread_functions,     timer_functions,
+    event_loop_functions,    key_event_functions, server_event_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

@@ -56,6 +56,12 @@ extern const struct api_function message_functions[];
 extern const struct api_function cluster_functions[];
 extern const struct api_function dict_functions[];
 extern const struct api_function shared_functions[];
+extern const struct api_function blocked_functions[];
+extern const struct api_function thread_functions[];
+extern const struct api_function timer_functions[];
+extern const struct api_function event_loop_functions[];
+extern const struct api_function key_event_functions[];
+extern const struct api_function server_event_functions[];
 
 /* Joins the tables, and its reverse. Aborts on a double name. Boot. */
 void api_setup(void);

@@ -418,18 +418,17 @@ static int rm_abort_block(RedisModuleBlockedClient *b)
         if (!b->keys) {
             b->users--; /* the call's; the module's ends by unblocking */
         }
-        main_loop_post(&b->unblock);
         atomic_store(&b->asked, true);
+        main_loop_post(&b->unblock);
         return REDISMODULE_OK;
     }
     return rm_unblock_client(b, NULL);
 }
 
-static int rm_signal_key_as_ready(RedisModuleCtx *ctx, RedisModuleString *name)
+static void rm_signal_key_as_ready(RedisModuleCtx *ctx, RedisModuleString *name)
 {
     keyspace_assert_exclusive();
     waiting_note_change(db_at(context_db(ctx)), text_slice(name));
-    return REDISMODULE_OK;
 }
 
 /* ---- what callbacks ask ---- */

@@ -1,9 +1,10 @@
 /* Descriptors that modules have watched, and callbacks that they post: all run on the main thread
  * with the keyspace lock (main_loop.h). What is watched is keyspace state; the loop follows by a job,
  * since only its thread may touch it. */
-#include "base/mem.h"
-#include "engine/gil.h"
 #include "module/event_loop.h"
+
+#include "base/mem.h"
+#include "module/api.h"
 #include "module/main_loop.h"
 
 #include <assert.h>

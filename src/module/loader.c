@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/call.h"
+#include "engine/modules.h"
 #include "module/commands.h"
 #include "module/context.h"
 #include "module/key_events.h"
@@ -124,6 +125,12 @@ static void withdraw(struct module *m) REQUIRES(gil)
     keyspace_unlock_exclusive();
 }
 
+static void tell_change(const struct module *m, unsigned part)
+{
+    modules_news(MODULES_MODULE, part,
+                 &(struct modules_facts){.name = m->name, .first = m->version});
+}
+
 bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
 {
     void *library = open_library(path, error);
@@ -149,6 +156,7 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
     }
     loaded_add(m);
     log_notice("Module '%s' loaded from %s", m->name, path);
+    tell_change(m, 0);
     return true;
 }
 
@@ -204,6 +212,7 @@ bool loader_unload(struct slice name, struct buf *error)
     }
     withdraw(m);
     loaded_remove(m);
+    tell_change(m, 1);
     if (dlclose(m->library) != 0) {
         log_warning("Module '%s' could not be closed: %s", m->name, dlerror());
     }

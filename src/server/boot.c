@@ -415,6 +415,7 @@ static bool may_end(unsigned *flags)
         if (!(*flags & SHUTDOWN_WAITED) && shutdown_wait_begin(*flags)) {
             return false;
         }
+        modules_news(MODULES_SHUTDOWN, 0, NULL);
         if (!snapshot_ops()->before_exit(*flags)) {
             shutdown_wait_end();
             return false;
@@ -531,6 +532,7 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
+    module_start(base);
     if (!module_load_configured()) {
         return false;
     }
@@ -569,6 +571,7 @@ static int serve(void)
     jobs_stop();
     peer_links_stop();
     repl_stop();
+    module_stop();
     net_stop();
     migrate_teardown();
     if (!failed) {

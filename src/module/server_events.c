@@ -1,0 +1,207 @@
+/* See server_events.h. */
+#include "module/server_events.h"
+
+#include "base/mem.h"
+#include "engine/config.h"
+#include "engine/cron.h"
+#include "engine/modules.h"
+#include "module/context.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
+static const unsigned char parts[MODULES_TOPICS] = {
+    [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,   [MODULES_MODULE] = 2,
+    [MODULES_SWAPDB] = 1, [MODULES_FORK] = 2,     [MODULES_CONFIG] = 1,
+};
+
+struct subscription {
+    struct subscription *next;
+    struct module *module;
+    RedisModuleEventCallback callback;
+    unsigned topic;
+};
+
+static struct subscription *all; /* in order of subscribing */
+
+static_assert(MODULES_FLUSH == REDISMODULE_EVENT_FLUSHDB &&
+                  MODULES_SHUTDOWN == REDISMODULE_EVENT_SHUTDOWN &&
+                  MODULES_CRON == REDISMODULE_EVENT_CRON_LOOP &&
+                  MODULES_MODULE == REDISMODULE_EVENT_MODULE_CHANGE &&
+                  MODULES_SWAPDB == REDISMODULE_EVENT_SWAPDB &&
+                  MODULES_FORK == REDISMODULE_EVENT_FORK_CHILD &&
+                  MODULES_CONFIG == REDISMODULE_EVENT_CONFIG,
+              "topics have the interface's numbers");
+
+static void listen(void)
+{
+    uint32_t topics = 0;
+    for (const struct subscription *s = all; s; s = s->next) {
+        topics |= 1u << s->topic;
+    }
+    atomic_store_explicit(&modules_topics, topics, memory_order_relaxed);
+}
+
+/* ---- telling ---- */
+
+/* What the event's data look like at the border. */
+union event_data {
+    RedisModuleFlushInfoV1 flush;
+    RedisModuleCronLoopV1 cron;
+    RedisModuleModuleChangeV1 module;
+    RedisModuleSwapDbInfoV1 swap;
+    RedisModuleConfigChangeV1 config;
+};
+
+/* NULL where the event has none. */
+static void *fill(union event_data *d, enum modules_topic topic, const struct modules_facts *f)
+{
+    switch (topic) {
+    case MODULES_FLUSH:
+        d->flush = (RedisModuleFlushInfoV1){
+            .version = REDISMODULE_FLUSHINFO_VERSION, .sync = f->second, .dbnum = f->first};
+        return d;
+    case MODULES_CRON:
+        d->cron =
+            (RedisModuleCronLoopV1){.version = REDISMODULE_CRON_LOOP_VERSION, .hz = f->first};
+        return d;
+    case MODULES_MODULE:
+        d->module = (RedisModuleModuleChangeV1){.version = REDISMODULE_MODULE_CHANGE_VERSION,
+                                                .module_name = f->name,
+                                                .module_version = f->first};
+        return d;
+    case MODULES_SWAPDB:
+        d->swap = (RedisModuleSwapDbInfoV1){.version = REDISMODULE_SWAPDBINFO_VERSION,
+                                            .dbnum_first = f->first,
+                                            .dbnum_second = f->second};
+        return d;
+    case MODULES_CONFIG:
+        d->config = (RedisModuleConfigChangeV1){.version = REDISMODULE_CONFIGCHANGE_VERSION,
+                                                .num_changes = (uint32_t)f->first,
+                                                .config_names = f->names};
+        return d;
+    default:
+        return NULL;
+    }
+}
+
+/* A callback may subscribe, for others behind it in the list; modules neither come nor go. */
+static void report(enum modules_topic topic, unsigned part,
+                   const struct modules_facts *facts) NO_THREAD_SAFETY_ANALYSIS
+{
+    for (const struct subscription *s = all, *next; s; s = next) {
+        next = s->next;
+        if (s->topic != topic) {
+            continue;
+        }
+        union event_data data;
+        RedisModuleCtx ctx;
+        context_begin(&ctx, s->module, ACCESS_EXCLUSIVE);
+        s->callback(&ctx, (RedisModuleEvent){topic, 1}, part, fill(&data, topic, facts));
+        context_end(&ctx);
+    }
+}
+
+static int hz(void)
+{
+    const struct option *option = config_find(SLICE("hz"));
+    struct buf text = {0};
+    if (option) {
+        option_format(option, &text);
+    }
+    int value = option ? atoi(buf_cstr(&text)) : 0;
+    buf_deinit(&text);
+    return value;
+}
+
+static void run_cron(int64_t wall_ms)
+{
+    (void)wall_ms;
+    if (modules_want(MODULES_CRON)) {
+        modules_tell_news(MODULES_CRON, 0, &(struct modules_facts){.first = hz()});
+    }
+}
+
+static const struct cron_job cron_loop = {.name = "modules", .period_ms = 1, .run = run_cron};
+
+/* ---- for modules ---- */
+
+static struct subscription **find(const struct module *m, unsigned topic)
+{
+    struct subscription **link = &all;
+    while (*link && ((*link)->module != m || (*link)->topic != topic)) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+static void unlink_at(struct subscription **link)
+{
+    struct subscription *s = *link;
+    *link = s->next;
+    mem_free(s);
+}
+
+/* One callback a module and event; NULL: no more. */
+static int rm_subscribe(RedisModuleCtx *ctx, RedisModuleEvent event,
+                        RedisModuleEventCallback callback)
+{
+    keyspace_assert_exclusive();
+    if (event.id >= MODULES_TOPICS || parts[event.id] == 0 || event.dataver > 1) {
+        return REDISMODULE_ERR;
+    }
+    struct subscription **link = find(ctx->module, (unsigned)event.id);
+    if (*link && callback) {
+        (*link)->callback = callback;
+    } else if (*link) {
+        unlink_at(link);
+    } else if (callback) {
+        *link = mem_calloc(1, sizeof(**link));
+        (*link)->module = ctx->module;
+        (*link)->callback = callback;
+        (*link)->topic = (unsigned)event.id;
+    }
+    listen();
+    return REDISMODULE_OK;
+}
+
+static int rm_is_supported(RedisModuleEvent event, uint64_t part)
+{
+    return event.id < MODULES_TOPICS && part < parts[event.id];
+}
+
+const struct api_function server_event_functions[] = {
+    API(SubscribeToServerEvent, rm_subscribe),
+    API(IsSubEventSupported, rm_is_supported),
+    {NULL, NULL},
+};
+
+/* ---- life ---- */
+
+void server_events_withdraw(const struct module *m)
+{
+    for (struct subscription **link = &all; *link;) {
+        if ((*link)->module == m) {
+            unlink_at(link);
+        } else {
+            link = &(*link)->next;
+        }
+    }
+    listen();
+}
+
+void server_events_setup(void)
+{
+    modules_set_reporter(report);
+    cron_register(&cron_loop);
+}
+
+void server_events_teardown(void)
+{
+    modules_set_reporter(NULL);
+    while (all) {
+        unlink_at(&all);
+    }
+    listen();
+}
