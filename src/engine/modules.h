@@ -30,7 +30,6 @@ enum modules_topic {
     MODULES_CRON = 8,     /* 0; `first`: how many times a second */
     MODULES_MODULE = 9,   /* LOADED 0, UNLOADED 1: `name`, `first` its version */
     MODULES_SWAPDB = 11,  /* 0: `first` and `second` have changed places */
-    MODULES_FORK = 13,    /* BORN 0, DIED 1 */
     MODULES_CONFIG = 16,  /* 0: `first` options, `names` */
     MODULES_TOPICS,
 };

@@ -198,5 +198,5 @@ void main_loop_teardown(void)
     while (run_job(false)) {
         inbox_receive(&state.inbox, NULL); /* a job may have posted another */
     }
-    inbox_deinit(&state.inbox);
+    /* The inbox stays: threads of modules go on until the process ends, and may post. */
 }

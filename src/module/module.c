@@ -44,6 +44,7 @@ void module_start(struct event_base *base)
 
 void module_stop(void)
 {
+    threads_stop();
     event_loop_stop();
     main_loop_stop();
 }

@@ -13,7 +13,7 @@
 /* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
 static const unsigned char parts[MODULES_TOPICS] = {
     [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,   [MODULES_MODULE] = 2,
-    [MODULES_SWAPDB] = 1, [MODULES_FORK] = 2,     [MODULES_CONFIG] = 1,
+    [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1,
 };
 
 struct subscription {
@@ -30,7 +30,6 @@ static_assert(MODULES_FLUSH == REDISMODULE_EVENT_FLUSHDB &&
                   MODULES_CRON == REDISMODULE_EVENT_CRON_LOOP &&
                   MODULES_MODULE == REDISMODULE_EVENT_MODULE_CHANGE &&
                   MODULES_SWAPDB == REDISMODULE_EVENT_SWAPDB &&
-                  MODULES_FORK == REDISMODULE_EVENT_FORK_CHILD &&
                   MODULES_CONFIG == REDISMODULE_EVENT_CONFIG,
               "topics have the interface's numbers");
 

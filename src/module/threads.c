@@ -54,6 +54,11 @@ void threads_setup(void)
     module_lock.slot = thread_keep_slot();
 }
 
+void threads_stop(void)
+{
+    lock_modules(); /* and never lets go of it */
+}
+
 void threads_enter(void) NO_THREAD_SAFETY_ANALYSIS
 {
     lock_modules();

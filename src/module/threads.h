@@ -10,8 +10,10 @@
 
 #include "module/context.h"
 
-/* Boot and its reverse: the slot of modules' threads. */
+/* Boot: the slot of modules' threads. The server ends: from now on none of them comes in any more;
+ * waits for the one that is in. Main thread, nothing held. */
 void threads_setup(void);
+void threads_stop(void);
 /* Takes all that a module's thread needs to call the server, and gives it back. The calling thread
  * is none of the server's and holds nothing. */
 void threads_enter(void) ACQUIRE(keyspace_lock);

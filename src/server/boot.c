@@ -22,6 +22,7 @@
 #include "engine/identity.h"
 #include "engine/latency.h"
 #include "engine/memory_limit.h"
+#include "engine/modules.h"
 #include "engine/parked.h"
 #include "engine/propagate.h"
 #include "engine/propagation_error.h"
