@@ -1,11 +1,11 @@
 /* The joined options: reading them from files and arguments, CONFIG SET. config_rewrite.c writes
  * them back. */
 #include "engine/config_priv.h"
-#include "engine/modules.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "engine/modules.h"
 
 #include <assert.h>
 #include <errno.h>
