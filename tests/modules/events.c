@@ -1,0 +1,259 @@
+/* What a module is told: of keys, of the server, by timers and by the event loop. It notes all of it
+ * in a log of its own, which EV.LOG hands out. */
+#include "keydbmodule.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define LINES_MAX 1024
+#define LINE_BYTES 128
+
+static char lines[LINES_MAX][LINE_BYTES];
+static int line_count;
+static int listens; /* to keys */
+
+#define NOTE(...)                                                                                  \
+    do {                                                                                           \
+        if (line_count < LINES_MAX) {                                                              \
+            snprintf(lines[line_count++], LINE_BYTES, __VA_ARGS__);                                \
+        }                                                                                          \
+    } while (0)
+
+static int ok(RedisModuleCtx *ctx)
+{
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
+/* EV.LOG: what was noted since the last time. */
+static int ev_log(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_ReplyWithArray(ctx, line_count);
+    for (int i = 0; i < line_count; i++) {
+        RedisModule_ReplyWithCString(ctx, lines[i]);
+    }
+    line_count = 0;
+    return REDISMODULE_OK;
+}
+
+/* ---- keys ---- */
+
+static void do_job(RedisModuleCtx *ctx, void *data)
+{
+    RedisModule_FreeCallReply(RedisModule_Call(ctx, "INCR", "!s", (RedisModuleString *)data));
+}
+
+static void free_job(void *data)
+{
+    RedisModule_FreeString(NULL, data);
+}
+
+/* Changes of keys "job..." make a job, which counts in "jobs"; those of "told..." are told on. */
+static int on_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key)
+{
+    const char *name = RedisModule_StringPtrLen(key, NULL);
+    if (!listens) {
+        return REDISMODULE_OK;
+    }
+    NOTE("key %d %s %s db%d %s", type, event, name, RedisModule_GetSelectedDb(ctx),
+         RedisModule_KeyExists(ctx, key) ? "there" : "gone");
+    if (strncmp(name, "job", 3) == 0 && strcmp(name, "jobs") != 0) {
+        RedisModule_AddPostNotificationJob(ctx, do_job, RedisModule_CreateString(NULL, "jobs", 4),
+                                           free_job);
+    }
+    if (strncmp(name, "told", 4) == 0) {
+        RedisModule_Replicate(ctx, "RPUSH", "cs", "telling", key);
+    }
+    return REDISMODULE_OK;
+}
+
+/* EV.LISTEN yes|no */
+static int ev_listen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    if (argc != 2) {
+        return RedisModule_WrongArity(ctx);
+    }
+    listens = strcasecmp(RedisModule_StringPtrLen(argv[1], NULL), "yes") == 0;
+    return ok(ctx);
+}
+
+/* EV.NOTIFY event key */
+static int ev_notify(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    if (argc != 3) {
+        return RedisModule_WrongArity(ctx);
+    }
+    RedisModule_NotifyKeyspaceEvent(ctx, REDISMODULE_NOTIFY_MODULE,
+                                    RedisModule_StringPtrLen(argv[1], NULL), argv[2]);
+    return RedisModule_ReplyWithLongLong(ctx, RedisModule_GetNotifyKeyspaceEvents());
+}
+
+/* ---- the server ---- */
+
+static void on_server(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
+{
+    (void)ctx;
+    if (event.id == REDISMODULE_EVENT_FLUSHDB) {
+        const RedisModuleFlushInfo *flush = data;
+        NOTE("flush %d db%d sync%d", (int)part, flush->dbnum, flush->sync);
+    } else if (event.id == REDISMODULE_EVENT_SWAPDB) {
+        const RedisModuleSwapDbInfo *swap = data;
+        NOTE("swap %d db%d db%d", (int)part, swap->dbnum_first, swap->dbnum_second);
+    } else if (event.id == REDISMODULE_EVENT_MODULE_CHANGE) {
+        const RedisModuleModuleChange *change = data;
+        NOTE("module %d %s %d", (int)part, change->module_name, change->module_version);
+    } else if (event.id == REDISMODULE_EVENT_CONFIG) {
+        const RedisModuleConfigChangeV1 *change = data;
+        NOTE("config %d %s", (int)change->num_changes, change->config_names[0]);
+    }
+}
+
+static void on_cron(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
+{
+    const RedisModuleCronLoopV1 *cron = data;
+    (void)part;
+    NOTE("cron hz%d", cron->hz);
+    RedisModule_SubscribeToServerEvent(ctx, event, NULL); /* once is enough */
+}
+
+/* EV.CRON: notes the next beat of the cron. */
+static int ev_cron(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_CronLoop, on_cron);
+    return ok(ctx);
+}
+
+/* ---- timers ---- */
+
+static void on_timer(RedisModuleCtx *ctx, void *data)
+{
+    NOTE("timer %s db%d", RedisModule_StringPtrLen(data, NULL), RedisModule_GetSelectedDb(ctx));
+    RedisModule_FreeCallReply(RedisModule_Call(ctx, "RPUSH", "!cs", "timers", data));
+    RedisModule_FreeString(ctx, data);
+}
+
+/* EV.TIMER ms text: its id. EV.STOP id: the text. EV.INFO id: the milliseconds that are left. */
+static int ev_timer(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    long long ms;
+    if (argc != 3 || RedisModule_StringToLongLong(argv[1], &ms) != REDISMODULE_OK) {
+        return RedisModule_WrongArity(ctx);
+    }
+    RedisModule_RetainString(NULL, argv[2]);
+    return RedisModule_ReplyWithLongLong(
+        ctx, (long long)RedisModule_CreateTimer(ctx, ms, on_timer, argv[2]));
+}
+
+static int ev_stop(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    long long id;
+    void *text;
+    if (argc != 2 || RedisModule_StringToLongLong(argv[1], &id) != REDISMODULE_OK) {
+        return RedisModule_WrongArity(ctx);
+    }
+    if (RedisModule_StopTimer(ctx, (RedisModuleTimerID)id, &text) != REDISMODULE_OK) {
+        return RedisModule_ReplyWithNull(ctx);
+    }
+    RedisModule_ReplyWithString(ctx, text);
+    RedisModule_FreeString(ctx, text);
+    return REDISMODULE_OK;
+}
+
+static int ev_info(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    long long id;
+    uint64_t left_ms;
+    if (argc != 2 || RedisModule_StringToLongLong(argv[1], &id) != REDISMODULE_OK) {
+        return RedisModule_WrongArity(ctx);
+    }
+    if (RedisModule_GetTimerInfo(ctx, (RedisModuleTimerID)id, &left_ms, NULL) != REDISMODULE_OK) {
+        return RedisModule_ReplyWithNull(ctx);
+    }
+    return RedisModule_ReplyWithLongLong(ctx, (long long)left_ms);
+}
+
+/* ---- the event loop ---- */
+
+static void on_readable(int fd, void *data, int mask)
+{
+    char byte = '?';
+    NOTE("readable %d %c", mask, read(fd, &byte, 1) == 1 ? byte : '-');
+    RedisModule_EventLoopDel(fd, REDISMODULE_EVENTLOOP_READABLE);
+    close(fd);
+    (void)data;
+}
+
+static void on_writable(int fd, void *data, int mask)
+{
+    NOTE("writable %d", mask);
+    RedisModule_EventLoopDel(fd, REDISMODULE_EVENTLOOP_WRITABLE);
+    if (write(fd, data, 1) != 1) {
+        NOTE("not written");
+    }
+    close(fd);
+}
+
+static void on_turn(void *data)
+{
+    NOTE("turn %s", (const char *)data);
+}
+
+/* EV.PIPE: a byte goes through a pipe, both of whose ends the event loop watches. */
+static int ev_pipe(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    int ends[2];
+    (void)argv;
+    (void)argc;
+    if (pipe(ends) != 0 ||
+        RedisModule_EventLoopAdd(ends[0], REDISMODULE_EVENTLOOP_READABLE, on_readable, NULL) !=
+            REDISMODULE_OK ||
+        RedisModule_EventLoopAdd(ends[1], REDISMODULE_EVENTLOOP_WRITABLE, on_writable, "x") !=
+            REDISMODULE_OK) {
+        return RedisModule_ReplyWithError(ctx, "ERR no pipe");
+    }
+    return RedisModule_EventLoopAdd(ends[0], 4, on_readable, NULL) == REDISMODULE_ERR
+               ? ok(ctx)
+               : RedisModule_ReplyWithError(ctx, "ERR a wrong mask was taken");
+}
+
+static int ev_turn(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_EventLoopAddOneShot(on_turn, "once");
+    return ok(ctx);
+}
+
+int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    static const struct {
+        const char *name;
+        RedisModuleCmdFunc function;
+    } commands[] = {
+        {"ev.log", ev_log},   {"ev.listen", ev_listen}, {"ev.notify", ev_notify},
+        {"ev.cron", ev_cron}, {"ev.timer", ev_timer},   {"ev.stop", ev_stop},
+        {"ev.info", ev_info}, {"ev.pipe", ev_pipe},     {"ev.turn", ev_turn},
+    };
+    (void)argv;
+    (void)argc;
+    if (RedisModule_Init(ctx, "events", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
+        return REDISMODULE_ERR;
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "", 0, 0, 0) !=
+            REDISMODULE_OK) {
+            return REDISMODULE_ERR;
+        }
+    }
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_server);
+    return RedisModule_SubscribeToKeyspaceEvents(
+        ctx, REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_KEY_MISS, on_key);
+}
