@@ -1,0 +1,154 @@
+"""Modules: what they are told of keys and of the server, timers, the event loop. Beside a redis-server."""
+
+import threading
+
+import pytest
+
+from lib.bounds import eventually
+from lib.modules import path_of
+
+
+@pytest.fixture(params=["ours", "redis-server"])
+def both(request, make_server, make_oracle):
+    """A server with the module `events`: ours, and Debian's redis-server."""
+    options = {"loadmodule": [path_of("events")], "enable-module-command": "yes", "appendonly": "yes"}
+    return make_server(options) if request.param == "ours" else make_oracle(options)
+
+
+def log(c):
+    return c.call("EV.LOG")
+
+
+def appended(server, c):
+    """The words of what the AOF has got, without SELECT."""
+    c.call("CONFIG", "SET", "appendfsync", "always")
+    c.call("PING")
+    name = next(name for name in server.read("appendonlydir/appendonly.aof.manifest").split() if name.endswith("incr.aof"))
+    return server.read("appendonlydir/" + name)
+
+
+# ---- keys
+
+def test_keys(both):
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        for words in (("SET", "k", 1), ("INCR", "k"), ("EXPIRE", "k", 100), ("RENAME", "k", "l"), ("DEL", "l"),
+                      ("RPUSH", "list", 1), ("LPOP", "list"), ("SADD", "s", 1), ("HSET", "h", "f", 1),
+                      ("ZADD", "z", 1, "m"), ("XADD", "x", "1-1", "f", "v"), ("GET", "none"), ("MSET", "a", 1, "b", 2)):
+            c.call(*words)
+        lines = log(c)
+    assert [line.rsplit(b" ", 1)[0] for line in lines] == [
+        b"key 8 set k db0", b"key 8 incrby k db0", b"key 4 expire k db0", b"key 4 rename_from k db0",
+        b"key 4 rename_to l db0", b"key 4 del l db0", b"key 16 rpush list db0", b"key 16 lpop list db0",
+        b"key 4 del list db0", b"key 32 sadd s db0", b"key 64 hset h db0", b"key 128 zadd z db0",
+        b"key 1024 xadd x db0", b"key 2048 keymiss none db0", b"key 8 set a db0", b"key 8 set b db0"]
+
+
+def test_expired_keys(both):
+    with both.connect() as c:
+        c.ok("SET", "k", 1, "PX", 20)
+        c.ok("EV.LISTEN", "yes")
+        eventually(lambda: b"key 256 expired k db0 gone" in log(c), "it is told")
+
+
+def test_an_event_of_its_own(both):
+    with both.connect() as c:
+        c.ok("CONFIG", "SET", "notify-keyspace-events", "KEA")
+        log(c)
+        c.ok("EV.LISTEN", "yes")
+        c.call("SELECT", 2)
+        assert c.call("EV.NOTIFY", "odd", "k") & 3 == 3
+        assert log(c) == [b"key 8192 odd k db2 gone"]
+
+
+def test_jobs_after_events(both):
+    """They write, as one with the command; what they do in a transaction comes behind all of it."""
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        c.ok("SET", "job1", 1)
+        assert c.call("GET", "jobs") == b"1"
+        c.ok("MULTI")
+        c.call("SET", "job1", 2)
+        c.call("SET", "job2", 2)
+        c.call("GET", "jobs")
+        assert c.call("EXEC")[2] == b"1"
+        assert c.call("GET", "jobs") == b"3"
+        c.call("EVAL", "redis.call('SET', 'job3', 1); redis.call('SET', 'job4', 1)", 0)
+        assert c.call("GET", "jobs") == b"5"
+        c.ok("SET", "told", 1)
+        text = appended(both, c)
+        for key in ("job1", "job2", "job3", "job4", "told"):
+            assert key in text
+        after = text[text.index("told"):]
+        assert "telling" in after and after.index("telling") < after.index("EXEC"), after
+
+
+# ---- the server
+
+def test_the_server(both):
+    with both.connect() as c:
+        log(c)
+        c.ok("FLUSHDB")
+        c.ok("FLUSHALL", "ASYNC")
+        c.ok("SWAPDB", 3, 1)
+        c.ok("MODULE", "LOAD", path_of("shares"))
+        c.ok("MODULE", "UNLOAD", "gives")
+        c.ok("CONFIG", "SET", "maxmemory-samples", 7)
+        assert log(c) == [b"flush 0 db0 sync1", b"flush 1 db0 sync1", b"flush 0 db-1 sync0", b"flush 1 db-1 sync0",
+                          b"swap 0 db3 db1", b"module 0 gives 1", b"module 1 gives 1", b"config 1 maxmemory-samples"]
+        c.ok("EV.CRON")
+        eventually(lambda: b"cron hz10" in log(c), "the cron's beat is told")
+
+
+# ---- timers and the event loop
+
+def test_timers(both):
+    with both.connect() as c:
+        c.call("SELECT", 3)
+        late = c.call("EV.TIMER", 3600000, "late")
+        for ms, text in ((60, "b"), (30, "a"), (0, "now")):
+            c.call("EV.TIMER", ms, text)
+        assert 3590000 < c.call("EV.INFO", late) <= 3600000
+        assert c.call("EV.STOP", late) == b"late"
+        assert c.call("EV.STOP", late) is None and c.call("EV.INFO", late) is None
+        eventually(lambda: c.call("LLEN", "timers") == 3, "all have fired")
+        assert log(c) == [b"timer now db3", b"timer a db3", b"timer b db3"]
+        assert c.call("LRANGE", "timers", 0, -1) == [b"now", b"a", b"b"]
+
+
+def test_the_event_loop(both):
+    with both.connect() as c:
+        log(c)
+        c.ok("EV.TURN")
+        eventually(lambda: log(c) == [b"turn once"], "it has run")
+        for _ in range(5):
+            seen = []
+            c.ok("EV.PIPE")
+            eventually(lambda: seen.extend(log(c)) or len(seen) == 2, "both ends are told")
+            assert seen == [b"writable 2", b"readable 1 x"]
+
+
+def test_all_from_four_threads(both):
+    errors = []
+
+    def use(number):
+        try:
+            with both.connect() as c:
+                for i in range(50):
+                    c.call("SET", "job%d" % number, i)
+                    c.call("EV.TIMER", i % 3, "t")
+                    c.ok("EV.TURN")
+                    c.ok("EV.PIPE")
+        except Exception as e:  # pylint: disable=broad-except
+            errors.append(e)
+
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        users = [threading.Thread(target=use, args=(n,)) for n in range(4)]
+        for user in users:
+            user.start()
+        for user in users:
+            user.join()
+        assert not errors, errors
+        eventually(lambda: c.call("LLEN", "timers") == 200, "all timers have fired")
+        assert c.call("GET", "jobs") == b"200"
