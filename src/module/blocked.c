@@ -411,7 +411,7 @@ static int rm_abort_block(RedisModuleBlockedClient *b)
 {
     b->reply_callback = NULL;
     b->disconnect_callback = NULL;
-    if (b->making && keyspace_is_exclusive()) {
+    if (keyspace_is_exclusive() && b->making) {
         b->making->blocks = NULL;
         b->making = NULL;
         b->answered = true;

@@ -195,7 +195,7 @@ static bool run_in_world(RedisModuleCtx *ctx, struct call *n) NO_THREAD_SAFETY_A
 {
     bool stands = ctx->held == ACCESS_WORLD;
     bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
-    if (!stands && (!ctx->call || amid)) {
+    if (!stands && ((!ctx->call && !ctx->alone) || amid)) {
         return false;
     }
     if (!stands) {
@@ -206,7 +206,9 @@ static bool run_in_world(RedisModuleCtx *ctx, struct call *n) NO_THREAD_SAFETY_A
     keyspace_unlock_exclusive();
     if (!stands) {
         gil_stop_world();
-        run_want_world(ctx->call->cmd);
+        if (ctx->call) {
+            run_want_world(ctx->call->cmd);
+        }
     }
     n->held = ACCESS_WORLD;
     run_whole(n);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "engine/execute.h"
 #include "engine/modules.h"
 #include "engine/propagate.h"
 
@@ -16,14 +17,19 @@
 
 /* ---- life ---- */
 
-/* The module's code is about to run. */
-static void enter(RedisModuleCtx *ctx)
+static void begin_running(RedisModuleCtx *ctx)
 {
     const struct module *m = ctx->module;
-    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
     ctx->module->running++;
     ctx->outer = modules_running;
     modules_running = m->name ? m->name : m->path;
+}
+
+/* The module's code is about to run. */
+static void enter(RedisModuleCtx *ctx)
+{
+    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+    begin_running(ctx);
 }
 
 void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
@@ -53,17 +59,15 @@ void context_init_detached(RedisModuleCtx *ctx, struct module *m)
     *ctx = (RedisModuleCtx){.get_api = api_get,
                             .module = m ? m : &nobody,
                             .held = ACCESS_EXCLUSIVE,
+                            .alone = true,
                             .now_ms = clock_wall_ms()};
     arena_init(&ctx->pool, POOL_CHUNK_BYTES);
 }
 
 void context_enter(RedisModuleCtx *ctx)
 {
-    const struct module *m = ctx->module;
     ctx->now_ms = keyspace_time_ms(clock_wall_ms());
-    ctx->module->running++;
-    ctx->outer = modules_running;
-    modules_running = m->name ? m->name : m->path;
+    begin_running(ctx);
 }
 
 void context_leave(RedisModuleCtx *ctx)
@@ -112,7 +116,7 @@ void context_end(RedisModuleCtx *ctx)
     mem_free(ctx->owned);
     end_lengths(ctx);
     if (unlikely(modules_listen) && !ctx->call) {
-        modules_tell(true); /* of what it has done, as one with it */
+        modules_tell(!call_running); /* of what it has done, as one with it */
     }
     context_end_unit(ctx);
     arena_deinit(&ctx->pool);

@@ -289,10 +289,11 @@ void key_events_setup(void)
 }
 
 /* Modules are not asked any more. */
-void key_events_teardown(void)
+void key_events_teardown(void) NO_THREAD_SAFETY_ANALYSIS
 {
     keyspace_set_listener_work(NULL);
     modules_set_teller(NULL);
+    event_set_watcher(0, NULL);
     while (state.first) {
         struct note *n = state.first;
         state.first = n->next;

@@ -91,6 +91,7 @@ static bool step(void) NO_THREAD_SAFETY_ANALYSIS
     RedisModuleCtx ctx;
     context_begin(&ctx, t->module, ACCESS_EXCLUSIVE);
     ctx.db_index = t->db_index;
+    ctx.alone = true;
     t->callback(&ctx, t->data);
     context_end(&ctx);
     mem_free(t);
