@@ -18,13 +18,16 @@
 #include "base/option.h"
 #include "engine/call.h"
 
-enum busy_kind { BUSY_SCRIPT, BUSY_FUNCTION };
+enum busy_kind { BUSY_SCRIPT, BUSY_FUNCTION, BUSY_MODULE };
 
 /* ---- for who runs scripts, under the keyspace lock in exclusive mode ---- */
 
-/* A script begins and ends; name and the call's arguments are borrowed until the end. */
+/* A script begins and ends, or a module's command that is ready to be interrupted; name and the
+ * call's arguments are borrowed until the end. What begins within another one is a part of it. */
 void busy_begin(enum busy_kind kind, struct slice name, const struct call *c);
 void busy_end(void);
+/* Whether one has begun. */
+bool busy_has_begun(void);
 /* It is about to write for the first time: from now on nobody may end it. False when somebody has
  * already. */
 bool busy_note_write(void) MUST_CHECK;

@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "engine/busy.h"
 #include "engine/execute.h"
+#include "engine/gate.h"
 #include "engine/modules.h"
 #include "engine/propagate.h"
 
@@ -70,8 +72,17 @@ void context_enter(RedisModuleCtx *ctx)
     begin_running(ctx);
 }
 
+static void end_yielding(RedisModuleCtx *ctx)
+{
+    if (unlikely(ctx->yields)) {
+        busy_end();
+        ctx->yields = false;
+    }
+}
+
 void context_leave(RedisModuleCtx *ctx)
 {
+    end_yielding(ctx);
     if (unlikely(modules_listen)) {
         modules_tell(true);
     }
@@ -115,6 +126,7 @@ void context_end(RedisModuleCtx *ctx)
     context_free_owned(ctx);
     mem_free(ctx->owned);
     end_lengths(ctx);
+    end_yielding(ctx);
     if (unlikely(modules_listen) && !ctx->call) {
         modules_tell(!call_running); /* of what it has done, as one with it */
     }
@@ -220,6 +232,30 @@ static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
     return bytes ? arena_alloc(&ctx->pool, bytes) : NULL;
 }
 
+/* ---- long calls ---- */
+
+/* From its first Yield on a call is one that may take long, as a script is: past
+ * busy-reply-threshold others are told so instead of waiting, and each Yield serves the clients of
+ * this thread. Other threads' are served all the time, so nothing is to be done for whoever wants no
+ * clients served, nor while the world stands. */
+static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
+{
+    static struct session nobodys = {.internal = true};
+    static const struct call nobodys_call = {.session = &nobodys};
+    keyspace_assert_exclusive();
+    if (!(flags & REDISMODULE_YIELD_FLAG_CLIENTS) || ctx->held == ACCESS_WORLD) {
+        return;
+    }
+    if (!busy_has_begun()) {
+        const struct call *c = ctx->call ? ctx->call : call_running;
+        const char *name = c ? c->cmd->full_name : ctx->module->name;
+        gate_set_module_text(busy_reply);
+        busy_begin(BUSY_MODULE, slice_cstr(name), c ? c : &nobodys_call);
+        ctx->yields = true;
+    }
+    busy_poll();
+}
+
 /* ---- who calls, and how ---- */
 
 static int rm_get_selected_db(RedisModuleCtx *ctx)
@@ -259,6 +295,7 @@ const struct api_function context_functions[] = {
     API(GetServerVersion, rm_get_server_version),
     API(AutoMemory, rm_auto_memory),
     API(PoolAlloc, rm_pool_alloc),
+    API(Yield, rm_yield),
     API(GetSelectedDb, rm_get_selected_db),
     API(SelectDb, rm_select_db),
     API(GetClientId, rm_get_client_id),

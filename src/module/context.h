@@ -29,7 +29,8 @@ struct RedisModuleCtx {
     int db_index;            /* without a session */
     enum call_access held;   /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
     int64_t now_ms;
-    bool alone; /* without a call, and nobody else's is amid: the world may be stopped */
+    bool yields; /* it has said so, and is one of those that busy.h knows */
+    bool alone;  /* without a call, and nobody else's is amid: the world may be stopped */
     bool auto_memory;
     bool in_unit; /* what it tells the logs is one unit, which is open */
     struct context_owned *owned;
