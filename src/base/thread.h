@@ -19,7 +19,8 @@ void thread_leave(void);
 /* The calling thread's slot. */
 unsigned thread_slot(void);
 /* A slot that is kept for threads which are not ours (modules'): they use it one at a time, each
- * from thread_borrow to thread_return, and whoever lends it sees to that. It is never free again. */
+ * from thread_borrow to thread_return, and whoever lends it sees to that. It is never free again.
+ */
 unsigned thread_keep_slot(void);
 /* The calling thread, which has no slot, has this one; and has none. */
 void thread_borrow(unsigned slot);

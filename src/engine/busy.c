@@ -49,9 +49,8 @@ void busy_set_server(void (*serve)(void))
 
 static enum gate gate_of(enum busy_kind kind)
 {
-    static const enum gate gates[] = {[BUSY_SCRIPT] = GATE_SCRIPT,
-                                      [BUSY_FUNCTION] = GATE_FUNCTION,
-                                      [BUSY_MODULE] = GATE_MODULE};
+    static const enum gate gates[] = {
+        [BUSY_SCRIPT] = GATE_SCRIPT, [BUSY_FUNCTION] = GATE_FUNCTION, [BUSY_MODULE] = GATE_MODULE};
     return gates[kind];
 }
 

@@ -30,8 +30,8 @@ extern _Atomic uint32_t gate_word;
 
 /* Shuts a gate, or opens it. Any thread. */
 void gate_set(enum gate gate, bool shut);
-/* What GATE_MODULE says, behind "BUSY "; it is kept forever, NULL and more of them than some are the
- * usual text. Before the gate is shut, by a holder of the keyspace lock in exclusive mode. */
+/* What GATE_MODULE says, behind "BUSY "; it is kept forever, NULL and more of them than some are
+ * the usual text. Before the gate is shut, by a holder of the keyspace lock in exclusive mode. */
 void gate_set_module_text(const char *text);
 /* Shuts GATE_AOF_FAILED because of an errno, or opens it (0). The AOF's thread. */
 void gate_set_aof(int error);

@@ -25,7 +25,7 @@ void modules_set_teller(void (*tell)(bool last));
 /* What happens to the server, as modules may ask to be told: the interface's numbers. Parts are the
  * interface's sub-events. */
 enum modules_topic {
-    MODULES_FLUSH = 2,    /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_FLUSH = 2, /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
     MODULES_SHUTDOWN = 5, /* 0: the server ends, nothing is saved yet */
     MODULES_CRON = 8,     /* 0; `first`: how many times a second */
     MODULES_MODULE = 9,   /* LOADED 0, UNLOADED 1: `name`, `first` its version */

@@ -25,7 +25,7 @@ struct parked_call {
     struct request request;
     struct key *keys;
     int key_count;
-    int first_key, waits_for; /* keys that it waits at */
+    int first_key, waits_for;   /* keys that it waits at */
     const struct key *own_keys; /* instead of the request's, or NULL; until it is enqueued */
     struct db *db;
     struct key event; /* what it waits for instead of keys; name.ptr NULL: keys */
@@ -156,8 +156,7 @@ void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
         waiting_add(&p->waiter, p->db, &p->keys[p->first_key], p->waits_for);
     }
     p->stage = PARKED_WAITING;
-    if (unlikely(parked_peers) && p->cmd->flags & CMD_WRITE && !p->event.name.ptr &&
-        !p->own_keys) {
+    if (unlikely(parked_peers) && p->cmd->flags & CMD_WRITE && !p->event.name.ptr && !p->own_keys) {
         parked_peers->begun(p);
     }
 }

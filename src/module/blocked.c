@@ -22,7 +22,7 @@ struct RedisModuleBlockedClient {
     RedisModuleCmdFunc reply_callback, timeout_callback;
     void (*free_private)(RedisModuleCtx *, void *);
     RedisModuleDisconnectFunc disconnect_callback;
-    void *private_data; /* the module's own to change, as Redis has it */
+    void *private_data;     /* the module's own to change, as Redis has it */
     RedisModuleCtx *making; /* the command's context, until it has returned */
     int64_t timeout_ms;
     char event[EVENT_NAME_BYTES]; /* its own */
@@ -222,12 +222,10 @@ static void hold_keys(RedisModuleBlockedClient *b, RedisModuleString **names, in
     }
 }
 
-static RedisModuleBlockedClient *
-rm_block_client_on_keys_with_flags(RedisModuleCtx *ctx, RedisModuleCmdFunc reply,
-                                   RedisModuleCmdFunc timeout,
-                                   void (*free_private)(RedisModuleCtx *, void *),
-                                   long long timeout_ms, RedisModuleString **keys, int count,
-                                   void *private_data, int flags)
+static RedisModuleBlockedClient *rm_block_client_on_keys_with_flags(
+    RedisModuleCtx *ctx, RedisModuleCmdFunc reply, RedisModuleCmdFunc timeout,
+    void (*free_private)(RedisModuleCtx *, void *), long long timeout_ms, RedisModuleString **keys,
+    int count, void *private_data, int flags)
 {
     keyspace_assert_exclusive();
     RedisModuleBlockedClient *b = create(ctx, reply, timeout, free_private, timeout_ms);
@@ -239,10 +237,10 @@ rm_block_client_on_keys_with_flags(RedisModuleCtx *ctx, RedisModuleCmdFunc reply
     return block(ctx, b);
 }
 
-static RedisModuleBlockedClient *rm_block_client_on_keys(
-    RedisModuleCtx *ctx, RedisModuleCmdFunc reply, RedisModuleCmdFunc timeout,
-    void (*free_private)(RedisModuleCtx *, void *), long long timeout_ms, RedisModuleString **keys,
-    int count, void *private_data)
+static RedisModuleBlockedClient *
+rm_block_client_on_keys(RedisModuleCtx *ctx, RedisModuleCmdFunc reply, RedisModuleCmdFunc timeout,
+                        void (*free_private)(RedisModuleCtx *, void *), long long timeout_ms,
+                        RedisModuleString **keys, int count, void *private_data)
 {
     return rm_block_client_on_keys_with_flags(ctx, reply, timeout, free_private, timeout_ms, keys,
                                               count, private_data,

@@ -4,12 +4,13 @@
  *   COMMAND --blocked_park--> WAITING --answered: reply or timeout callback--> OVER
  *      `--AbortBlock--> OVER  `--------client gone, CLIENT UNBLOCK ERROR-------^
  *
- * Two users hold a handle: the module, until its UnblockClient has been worked off (clients that wait
- * for keys have none), and the parked call. When both are done the private data is freed; the memory
- * stays for threads' contexts. UnblockClient may come at any time and on any thread, once: it posts a
- * job to the main thread (main_loop.h), which has the parked call tried again; that runs the reply
- * callback and takes what threads have replied behind it. State: keyspace, but for what is said to be
- * otherwise; what threads reply is the module's to keep in order until it unblocks the client. */
+ * Two users hold a handle: the module, until its UnblockClient has been worked off (clients that
+ * wait for keys have none), and the parked call. When both are done the private data is freed; the
+ * memory stays for threads' contexts. UnblockClient may come at any time and on any thread, once:
+ * it posts a job to the main thread (main_loop.h), which has the parked call tried again; that runs
+ * the reply callback and takes what threads have replied behind it. State: keyspace, but for what
+ * is said to be otherwise; what threads reply is the module's to keep in order until it unblocks
+ * the client. */
 #ifndef MODULE_BLOCKED_H
 #define MODULE_BLOCKED_H
 
@@ -21,8 +22,8 @@ void blocked_park(RedisModuleCtx *ctx, struct reply_mark before) REQUIRES(keyspa
 /* The handler of a call that is tried again. */
 void blocked_retry(struct call *c) REQUIRES(keyspace_lock);
 
-/* For contexts of threads: the module; a reference for the context, which replies to the client. Any
- * thread. */
+/* For contexts of threads: the module; a reference for the context, which replies to the client.
+ * Any thread. */
 struct module *blocked_module(const RedisModuleBlockedClient *b);
 void blocked_attach(RedisModuleCtx *ctx, RedisModuleBlockedClient *b);
 void blocked_release(RedisModuleBlockedClient *b);

@@ -236,8 +236,8 @@ static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
 
 /* From its first Yield on a call is one that may take long, as a script is: past
  * busy-reply-threshold others are told so instead of waiting, and each Yield serves the clients of
- * this thread. Other threads' are served all the time, so nothing is to be done for whoever wants no
- * clients served, nor while the world stands. */
+ * this thread. Other threads' are served all the time, so nothing is to be done for whoever wants
+ * no clients served, nor while the world stands. */
 static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
 {
     static struct session nobodys = {.internal = true};

@@ -41,8 +41,8 @@ struct RedisModuleCtx {
     RedisModuleBlockedClient *blocks;  /* the client that this command has blocked, or NULL */
     RedisModuleBlockedClient *blocked; /* the blocked client that it is about, or NULL */
     enum blocked_cause cause;
-    RedisModuleString *ready_key; /* why the client may go on; NULL: no key */
-    uint64_t client_id;           /* without a session */
+    RedisModuleString *ready_key;    /* why the client may go on; NULL: no key */
+    uint64_t client_id;              /* without a session */
     struct key_request *key_request; /* it is asked where its command's keys are; else NULL */
 };
 
@@ -55,8 +55,8 @@ void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
 /* Frees what the context looks after, and ends the unit of what it has told. */
 void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
 
-/* A context that outlives calls, on the heap: of no call, with m (NULL: nobody's). Any thread, without
- * the lock; and its reverse, when nothing is owned any more. */
+/* A context that outlives calls, on the heap: of no call, with m (NULL: nobody's). Any thread,
+ * without the lock; and its reverse, when nothing is owned any more. */
 void context_init_detached(RedisModuleCtx *ctx, struct module *m);
 void context_deinit_detached(RedisModuleCtx *ctx);
 /* Its thread has taken the lock, and is about to let go of it: what was told is a unit. */

@@ -1,6 +1,6 @@
 /* Descriptors that modules have watched, and callbacks that they post: all run on the main thread
- * with the keyspace lock (main_loop.h). What is watched is keyspace state; the loop follows by a job,
- * since only its thread may touch it. */
+ * with the keyspace lock (main_loop.h). What is watched is keyspace state; the loop follows by a
+ * job, since only its thread may touch it. */
 #include "module/event_loop.h"
 
 #include "base/mem.h"

@@ -33,8 +33,8 @@ void main_loop_stop(void);
 struct event_base *main_loop_base(void);
 /* Hands the job over. Any thread, any lock held; never waits. */
 void main_loop_post(struct main_job *job);
-/* Boot: `step` is called at the times that main_loop_arm asks for; it does one thing that is due and
- * returns true, or false when there is none. */
+/* Boot: `step` is called at the times that main_loop_arm asks for; it does one thing that is due
+ * and returns true, or false when there is none. */
 void main_loop_set_timer(bool (*step)(void));
 /* The next time, by clock_mono_us; INT64_MAX: none. Main thread. */
 void main_loop_arm(int64_t at_us);

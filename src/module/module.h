@@ -16,8 +16,8 @@ extern const struct option module_options[];
  * asked, and stay in the process. */
 void module_setup(void);
 void module_teardown(void);
-/* The main thread's loop is there, before modules are loaded; and ends: nothing of modules runs in it
- * any more. Main thread. */
+/* The main thread's loop is there, before modules are loaded; and ends: nothing of modules runs in
+ * it any more. Main thread. */
 struct event_base;
 void module_start(struct event_base *base);
 void module_stop(void);

@@ -12,8 +12,8 @@
 
 /* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
 static const unsigned char parts[MODULES_TOPICS] = {
-    [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,   [MODULES_MODULE] = 2,
-    [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1,
+    [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
+    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1,   [MODULES_CONFIG] = 1,
 };
 
 struct subscription {
@@ -62,8 +62,7 @@ static void *fill(union event_data *d, enum modules_topic topic, const struct mo
             .version = REDISMODULE_FLUSHINFO_VERSION, .sync = f->second, .dbnum = f->first};
         return d;
     case MODULES_CRON:
-        d->cron =
-            (RedisModuleCronLoopV1){.version = REDISMODULE_CRON_LOOP_VERSION, .hz = f->first};
+        d->cron = (RedisModuleCronLoopV1){.version = REDISMODULE_CRON_LOOP_VERSION, .hz = f->first};
         return d;
     case MODULES_MODULE:
         d->module = (RedisModuleModuleChangeV1){.version = REDISMODULE_MODULE_CHANGE_VERSION,

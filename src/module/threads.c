@@ -20,7 +20,7 @@
 static struct {
     _Atomic uint32_t next ALIGNED(CACHE_LINE_BYTES);
     _Atomic uint32_t serving ALIGNED(CACHE_LINE_BYTES); /* futex word */
-    unsigned slot;                                     /* the holder's */
+    unsigned slot;                                      /* the holder's */
 } module_lock;
 
 static void lock_modules(void)

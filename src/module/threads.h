@@ -2,9 +2,9 @@
  *
  * ThreadSafeContextLock is three steps: the module lock, for which modules' threads alone queue
  * (first come, first served); awake (the GIL in shared mode) with the slot that the holder of the
- * module lock has; the keyspace lock in exclusive mode. So one module thread at a time competes with
- * the server threads. It ranks before the GIL; server threads never take it, so nobody who waits for
- * the world is waited for. State: the lock is atomic; a context is its thread's. */
+ * module lock has; the keyspace lock in exclusive mode. So one module thread at a time competes
+ * with the server threads. It ranks before the GIL; server threads never take it, so nobody who
+ * waits for the world is waited for. State: the lock is atomic; a context is its thread's. */
 #ifndef MODULE_THREADS_H
 #define MODULE_THREADS_H
 

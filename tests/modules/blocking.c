@@ -83,8 +83,7 @@ static void *run_work(void *argument)
         RedisModule_ReplyWithArray(ctx, REDISMODULE_POSTPONED_LEN);
         RedisModule_ReplyWithLongLong(ctx, w->number);
         RedisModule_ThreadSafeContextLock(ctx);
-        RedisModuleCallReply *reply =
-            RedisModule_Call(ctx, "INCRBY", "!cl", "bl:sum", w->number);
+        RedisModuleCallReply *reply = RedisModule_Call(ctx, "INCRBY", "!cl", "bl:sum", w->number);
         RedisModule_ReplyWithCallReply(ctx, reply);
         RedisModule_FreeCallReply(reply);
         RedisModule_ThreadSafeContextUnlock(ctx);

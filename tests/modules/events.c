@@ -1,5 +1,5 @@
-/* What a module is told: of keys, of the server, by timers and by the event loop. It notes all of it
- * in a log of its own, which EV.LOG hands out. */
+/* What a module is told: of keys, of the server, by timers and by the event loop. It notes all of
+ * it in a log of its own, which EV.LOG hands out. */
 #include "keydbmodule.h"
 
 #include <stdio.h>

@@ -111,8 +111,8 @@ static int th_detach(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     (void)argv;
     (void)argc;
     pthread_t thread;
-    if (pthread_create(&thread, NULL, run_detached, RedisModule_GetDetachedThreadSafeContext(ctx)) !=
-        0) {
+    if (pthread_create(&thread, NULL, run_detached,
+                       RedisModule_GetDetachedThreadSafeContext(ctx)) != 0) {
         abort();
     }
     pthread_detach(thread);
