@@ -2,13 +2,13 @@
 #include "module/server_events.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "engine/config.h"
 #include "engine/cron.h"
 #include "engine/modules.h"
 #include "module/context.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 /* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
 static const unsigned char parts[MODULES_TOPICS] = {
@@ -108,9 +108,10 @@ static int hz(void)
     if (option) {
         option_format(option, &text);
     }
-    int value = option ? atoi(buf_cstr(&text)) : 0;
+    int64_t value = 0;
+    bool fine = option && num_parse_i64(buf_slice(&text), &value);
     buf_deinit(&text);
-    return value;
+    return fine ? (int)value : 0;
 }
 
 static void run_cron(int64_t wall_ms)
