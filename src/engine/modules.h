@@ -25,7 +25,8 @@ void modules_set_teller(void (*tell)(bool last));
 /* What happens to the server, as modules may ask to be told: the interface's numbers. Parts are the
  * interface's sub-events. */
 enum modules_topic {
-    MODULES_FLUSH = 2, /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_FLUSH = 2,  /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_CLIENT = 4, /* CONNECTED 0, DISCONNECTED 1: `session`, `first` bits of modules_client */
     MODULES_SHUTDOWN = 5, /* 0: the server ends, nothing is saved yet */
     MODULES_CRON = 8,     /* 0; `first`: how many times a second */
     MODULES_MODULE = 9,   /* LOADED 0, UNLOADED 1: `name`, `first` its version */
@@ -34,8 +35,18 @@ enum modules_topic {
     MODULES_TOPICS,
 };
 
+struct session;
+
+/* What a client is beyond its session: the interface's bits. */
+enum modules_client {
+    MODULES_CLIENT_TLS = 1 << 0,
+    MODULES_CLIENT_BLOCKED = 1 << 2,
+    MODULES_CLIENT_UNIX = 1 << 4,
+};
+
 struct modules_facts {
     int first, second;
+    const struct session *session;
     const char *name;
     const char **names;
 };

@@ -9,11 +9,12 @@
 #include "module/context.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
 static const unsigned char parts[MODULES_TOPICS] = {
-    [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
-    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1,   [MODULES_CONFIG] = 1,
+    [MODULES_CLIENT] = 2, [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
+    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1,
 };
 
 struct subscription {
@@ -25,6 +26,11 @@ struct subscription {
 
 static struct subscription *all; /* in order of subscribing */
 
+static_assert(MODULES_CLIENT == REDISMODULE_EVENT_CLIENT_CHANGE &&
+                  MODULES_CLIENT_TLS == REDISMODULE_CLIENTINFO_FLAG_SSL &&
+                  MODULES_CLIENT_BLOCKED == REDISMODULE_CLIENTINFO_FLAG_BLOCKED &&
+                  MODULES_CLIENT_UNIX == REDISMODULE_CLIENTINFO_FLAG_UNIXSOCKET,
+              "topics and bits have the interface's numbers");
 static_assert(MODULES_FLUSH == REDISMODULE_EVENT_FLUSHDB &&
                   MODULES_SHUTDOWN == REDISMODULE_EVENT_SHUTDOWN &&
                   MODULES_CRON == REDISMODULE_EVENT_CRON_LOOP &&
@@ -46,6 +52,7 @@ static void listen(void)
 
 /* What the event's data look like at the border. */
 union event_data {
+    RedisModuleClientInfoV1 client;
     RedisModuleFlushInfoV1 flush;
     RedisModuleCronLoopV1 cron;
     RedisModuleModuleChangeV1 module;
@@ -53,10 +60,42 @@ union event_data {
     RedisModuleConfigChangeV1 config;
 };
 
+/* "10.0.0.1:6379", "[::1]:6379", "path:0". */
+static void fill_client(RedisModuleClientInfoV1 *c, const struct session *s, int bits)
+{
+    struct slice peer = slice_cstr(s->peer);
+    size_t end = peer.len;
+    int64_t port = 0;
+    while (end > 0 && peer.ptr[end - 1] != ':') {
+        end--;
+    }
+    if (end == 0 || !num_parse_i64(slice_of(peer.ptr + end, peer.len - end), &port)) {
+        port = 0;
+    }
+    struct slice address = slice_of(peer.ptr, end > 0 ? end - 1 : 0);
+    if (address.len > 1 && address.ptr[0] == '[') {
+        address = slice_of(address.ptr + 1, address.len - 2);
+    }
+    *c = (RedisModuleClientInfoV1){
+        .version = REDISMODULE_CLIENTINFO_VERSION,
+        .flags = (uint64_t)bits |
+                 (s->subscriptions > 0 ? (uint64_t)REDISMODULE_CLIENTINFO_FLAG_PUBSUB : 0) |
+                 (s->tracking ? (uint64_t)REDISMODULE_CLIENTINFO_FLAG_TRACKING : 0) |
+                 (s->in_transaction ? (uint64_t)REDISMODULE_CLIENTINFO_FLAG_MULTI : 0),
+        .id = s->id,
+        .port = (uint16_t)port,
+        .db = (uint16_t)s->db_index};
+    size_t len = address.len < sizeof(c->addr) ? address.len : sizeof(c->addr) - 1;
+    memcpy(c->addr, address.ptr, len);
+}
+
 /* NULL where the event has none. */
 static void *fill(union event_data *d, enum modules_topic topic, const struct modules_facts *f)
 {
     switch (topic) {
+    case MODULES_CLIENT:
+        fill_client(&d->client, f->session, f->first);
+        return d;
     case MODULES_FLUSH:
         d->flush = (RedisModuleFlushInfoV1){
             .version = REDISMODULE_FLUSHINFO_VERSION, .sync = f->second, .dbnum = f->first};

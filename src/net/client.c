@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "engine/execute.h"
+#include "engine/modules.h"
 #include "engine/transaction.h"
 #include "net/blocked.h"
 #include "net/feed.h"
@@ -103,6 +104,29 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
             input_receive_later(c->thread, c); /* which may have waited for output to go first */
         }
     }
+}
+
+static void tell(const struct client *c, unsigned part)
+{
+    struct modules_facts facts = {.session = &c->session,
+                                  .first =
+                                      (c->flags & CLIENT_TLS ? MODULES_CLIENT_TLS : 0) |
+                                      (c->flags & CLIENT_BLOCKED ? MODULES_CLIENT_BLOCKED : 0) |
+                                      (c->flags & CLIENT_UNIX ? MODULES_CLIENT_UNIX : 0)};
+    modules_news(MODULES_CLIENT, part, &facts);
+}
+
+void client_tell_come(struct client *c)
+{
+    if (!(c->flags & CLIENT_TOLD)) {
+        c->flags |= CLIENT_TOLD;
+        tell(c, 0);
+    }
+}
+
+void client_tell_gone(struct client *c)
+{
+    tell(c, 1);
 }
 
 void client_adopt(struct client *c, struct server_thread *thread)

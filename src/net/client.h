@@ -49,7 +49,13 @@ enum client_flag {
         1 << 21,          /* its input is in use by the batch of a script (busy.h): not read now */
     CLIENT_FED = 1 << 22, /* has a feed, and gets nothing else (feed.h) */
     CLIENT_AUDITED = 1 << 23, /* what it does is told in the log (audit.h) */
+    CLIENT_TOLD = 1 << 24,    /* modules know that it has come */
 };
+
+/* Tells modules that have asked (engine/modules.h) that the client has come, once, and that it
+ * goes. Owner, awake; takes the keyspace lock then. */
+void client_tell_come(struct client *c);
+void client_tell_gone(struct client *c);
 
 /* A piece of unsent output: a copy of bytes, or a reference to a blob. */
 struct output_piece {

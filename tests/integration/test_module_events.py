@@ -100,6 +100,18 @@ def test_the_server(both):
         eventually(lambda: b"cron hz10" in log(c), "the cron's beat is told")
 
 
+def test_clients_come_and_go(both):
+    with both.connect() as c:
+        log(c)
+        c.ok("EV.CLIENTS", "yes")
+        with both.connect() as d:
+            d.call("SELECT", 2)
+        seen = []
+        eventually(lambda: seen.extend(log(c)) or len(seen) == 2, "both are told")
+        assert seen == [b"client 0 127.0.0.1 db0 id port", b"client 1 127.0.0.1 db2 id port"]
+        c.ok("EV.CLIENTS", "no")
+
+
 # ---- timers and the event loop
 
 def test_timers(both):

@@ -119,6 +119,26 @@ static void on_cron(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, 
     RedisModule_SubscribeToServerEvent(ctx, event, NULL); /* once is enough */
 }
 
+static void on_client(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
+{
+    const RedisModuleClientInfo *client = data;
+    (void)ctx;
+    (void)event;
+    NOTE("client %d %s db%d %s %s", (int)part, client->addr, client->db,
+         client->id > 0 ? "id" : "no id", client->port > 0 ? "port" : "no port");
+}
+
+/* EV.CLIENTS yes|no: notes who comes and goes. */
+static int ev_clients(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    if (argc != 2) {
+        return RedisModule_WrongArity(ctx);
+    }
+    int yes = strcasecmp(RedisModule_StringPtrLen(argv[1], NULL), "yes") == 0;
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ClientChange, yes ? on_client : NULL);
+    return ok(ctx);
+}
+
 /* EV.CRON: notes the next beat of the cron. */
 static int ev_cron(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
@@ -235,9 +255,10 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         const char *name;
         RedisModuleCmdFunc function;
     } commands[] = {
-        {"ev.log", ev_log},   {"ev.listen", ev_listen}, {"ev.notify", ev_notify},
-        {"ev.cron", ev_cron}, {"ev.timer", ev_timer},   {"ev.stop", ev_stop},
-        {"ev.info", ev_info}, {"ev.pipe", ev_pipe},     {"ev.turn", ev_turn},
+        {"ev.log", ev_log},         {"ev.listen", ev_listen}, {"ev.notify", ev_notify},
+        {"ev.cron", ev_cron},       {"ev.timer", ev_timer},   {"ev.stop", ev_stop},
+        {"ev.info", ev_info},       {"ev.pipe", ev_pipe},     {"ev.turn", ev_turn},
+        {"ev.clients", ev_clients},
     };
     (void)argv;
     (void)argc;
