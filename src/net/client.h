@@ -52,11 +52,6 @@ enum client_flag {
     CLIENT_TOLD = 1 << 24,    /* modules know that it has come */
 };
 
-/* Tells modules that have asked (engine/modules.h) that the client has come, once, and that it
- * goes. Owner, awake; takes the keyspace lock then. */
-void client_tell_come(struct client *c);
-void client_tell_gone(struct client *c);
-
 /* A piece of unsent output: a copy of bytes, or a reference to a blob. */
 struct output_piece {
     struct output_piece *next;
@@ -136,6 +131,10 @@ void client_abandon(struct client *c);
 void client_close_asap(struct client *c);
 /* Frees it; owner's thread, or when threads are gone. */
 void client_destroy(struct client *c);
+/* Tells modules that have asked (engine/modules.h) that the client has come, once, and that it
+ * goes. Owner, awake; takes the keyspace lock then. */
+void client_tell_come(struct client *c);
+void client_tell_gone(struct client *c);
 
 /* Number of clients, all threads. */
 uint64_t client_count(void);
