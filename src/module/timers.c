@@ -60,14 +60,19 @@ static struct timer *first(void)
 /* ---- the loop ---- */
 
 /* Main thread, with the lock. */
+static void set_loop(void)
+{
+    const struct timer *t = first();
+    state.armed_us = t ? (int64_t)t->id : INT64_MAX;
+    main_loop_arm(state.armed_us);
+}
+
 static void run_arm(struct main_job *job, bool alive)
 {
     (void)job;
     state.arming = false;
-    const struct timer *t = first();
-    state.armed_us = t ? (int64_t)t->id : INT64_MAX;
     if (alive) {
-        main_loop_arm(state.armed_us);
+        set_loop();
     }
 }
 
@@ -84,7 +89,7 @@ static bool step(void) NO_THREAD_SAFETY_ANALYSIS
 {
     struct timer *t = first();
     if (!t || t->id > clock_mono_us()) {
-        run_arm(&state.arm_job, true);
+        set_loop();
         return false;
     }
     take_out(t);
