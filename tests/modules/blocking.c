@@ -160,7 +160,6 @@ static int bl_hold(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     }
     RedisModuleBlockedClient *client =
         RedisModule_BlockClient(ctx, reply_number, reply_timeout, free_number, timeout_ms);
-    RedisModule_BlockClientSetPrivateData(client, NULL);
     RedisModule_SetDisconnectCallback(client, note_disconnected);
     held[held_count++] = client;
     return REDISMODULE_OK;

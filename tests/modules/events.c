@@ -60,7 +60,9 @@ static int on_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleS
     }
     NOTE("key %d %s %s db%d %s", type, event, name, RedisModule_GetSelectedDb(ctx),
          RedisModule_KeyExists(ctx, key) ? "there" : "gone");
-    if (strncmp(name, "job", 3) == 0 && strcmp(name, "jobs") != 0) {
+    /* Redis has jobs from 7.2 on. */
+    if (RMAPI_FUNC_SUPPORTED(RedisModule_AddPostNotificationJob) && strncmp(name, "job", 3) == 0 &&
+        strcmp(name, "jobs") != 0) {
         RedisModule_AddPostNotificationJob(ctx, do_job, RedisModule_CreateString(NULL, "jobs", 4),
                                            free_job);
     }
