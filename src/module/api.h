@@ -57,6 +57,7 @@ extern const struct api_function cluster_functions[];
 extern const struct api_function dict_functions[];
 extern const struct api_function shared_functions[];
 extern const struct api_function blocked_functions[];
+extern const struct api_function blocked_fact_functions[];
 extern const struct api_function thread_functions[];
 extern const struct api_function timer_functions[];
 extern const struct api_function event_loop_functions[];

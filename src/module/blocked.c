@@ -1,46 +1,16 @@
 /* See blocked.h. */
-#include "module/blocked.h"
+#include "module/blocked_priv.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/parked.h"
 #include "keyspace/waiting.h"
-#include "module/main_loop.h"
 #include "module/text.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-
-/* "module-" and a number of 64 bits. */
-#define EVENT_NAME_BYTES 32
-
-struct RedisModuleBlockedClient {
-    struct main_job unblock, end; /* UnblockClient; the parked call is freed */
-    struct module *module;
-    RedisModuleCmdFunc reply_callback, timeout_callback;
-    void (*free_private)(RedisModuleCtx *, void *);
-    RedisModuleDisconnectFunc disconnect_callback;
-    void *private_data;     /* the module's own to change, as Redis has it */
-    RedisModuleCtx *making; /* the command's context, until it has returned */
-    int64_t timeout_ms;
-    char event[EVENT_NAME_BYTES]; /* its own */
-    RedisModuleString **names;    /* of keys, held; NULL: none */
-    struct key *keys;
-    int key_count, db_index;
-    bool when_deleted;
-    int users;             /* the module, the parked call */
-    bool unblocked;        /* UnblockClient has been worked off */
-    bool answered;         /* a callback has run, or nobody waited */
-    bool gone;             /* the client went before that */
-    _Atomic bool asked;    /* UnblockClient has been called */
-    _Atomic uint32_t refs; /* memory: the users together, and each context */
-    uint64_t client_id;
-    struct reply reply; /* of threads */
-    uint64_t measure_begin;
-    _Atomic uint64_t measured_ticks;
-};
 
 /* ---- life ---- */
 
@@ -429,88 +399,12 @@ static void rm_signal_key_as_ready(RedisModuleCtx *ctx, RedisModuleString *name)
     waiting_note_change(db_at(context_db(ctx)), text_slice(name));
 }
 
-/* ---- what callbacks ask ---- */
-
-static void *rm_get_data(RedisModuleBlockedClient *b)
-{
-    return b->private_data;
-}
-
-static void rm_set_data(RedisModuleBlockedClient *b, void *private_data)
-{
-    b->private_data = private_data;
-}
-
-static int rm_is_reply_request(RedisModuleCtx *ctx)
-{
-    return ctx->cause == BLOCKED_REPLY;
-}
-
-static int rm_is_timeout_request(RedisModuleCtx *ctx)
-{
-    return ctx->cause == BLOCKED_TIMEOUT;
-}
-
-static void *rm_get_context_data(RedisModuleCtx *ctx)
-{
-    return ctx->blocked ? ctx->blocked->private_data : NULL;
-}
-
-static RedisModuleString *rm_get_ready_key(RedisModuleCtx *ctx)
-{
-    return ctx->ready_key;
-}
-
-static RedisModuleBlockedClient *rm_get_handle(RedisModuleCtx *ctx)
-{
-    return ctx->blocked;
-}
-
-static int rm_is_disconnected(RedisModuleCtx *ctx)
-{
-    return ctx->blocked && ctx->blocked->gone;
-}
-
-static void rm_set_disconnect_callback(RedisModuleBlockedClient *b, RedisModuleDisconnectFunc f)
-{
-    b->disconnect_callback = f;
-}
-
-/* ---- the time that threads work for a client: one thread at a time ---- */
-
-static int rm_measure_start(RedisModuleBlockedClient *b)
-{
-    b->measure_begin = clock_ticks();
-    return REDISMODULE_OK;
-}
-
-static int rm_measure_end(RedisModuleBlockedClient *b)
-{
-    if (!b->measure_begin) {
-        return REDISMODULE_ERR;
-    }
-    atomic_fetch_add(&b->measured_ticks, clock_ticks() - b->measure_begin);
-    b->measure_begin = 0;
-    return REDISMODULE_OK;
-}
-
 const struct api_function blocked_functions[] = {
     API(BlockClient, rm_block_client),
     API(BlockClientOnKeys, rm_block_client_on_keys),
     API(BlockClientOnKeysWithFlags, rm_block_client_on_keys_with_flags),
-    API(BlockClientGetPrivateData, rm_get_data),
-    API(BlockClientSetPrivateData, rm_set_data),
     API(SignalKeyAsReady, rm_signal_key_as_ready),
-    API(GetBlockedClientReadyKey, rm_get_ready_key),
     API(UnblockClient, rm_unblock_client),
-    API(IsBlockedReplyRequest, rm_is_reply_request),
-    API(IsBlockedTimeoutRequest, rm_is_timeout_request),
-    API(GetBlockedClientPrivateData, rm_get_context_data),
-    API(GetBlockedClientHandle, rm_get_handle),
     API(AbortBlock, rm_abort_block),
-    API(BlockedClientMeasureTimeStart, rm_measure_start),
-    API(BlockedClientMeasureTimeEnd, rm_measure_end),
-    API(BlockedClientDisconnected, rm_is_disconnected),
-    API(SetDisconnectCallback, rm_set_disconnect_callback),
     {NULL, NULL},
 };
