@@ -33,6 +33,7 @@ struct block {
     enum value_type type; /* the call is tried again when a value of this type is at such a key */
     bool when_gone;       /* and also when the key is deleted or holds another type: for who must
                              be told of it (XREADGROUP: -NOGROUP, -WRONGTYPE) */
+    bool stays;           /* CLIENT UNBLOCK leaves it waiting */
     int64_t timeout_ms;   /* 0: forever. From now on; on time-out the reply is a null array */
     /* A name that lives forever: the call waits for that event (call_event) instead of keys, and is
      * tried again whenever it happens. */

@@ -458,7 +458,7 @@ static void run_handler(struct call *c, struct reply_mark before)
 /* What modules do because of a call's events is told to the logs as one with the call. */
 static inline bool begin_telling(const struct call *c)
 {
-    if (likely(!modules_listen) || c->held != ACCESS_EXCLUSIVE) {
+    if (c->held != ACCESS_EXCLUSIVE || likely(!modules_listen)) {
         return false;
     }
     propagate_begin_unit();

@@ -34,6 +34,7 @@ struct parked_call {
     int64_t deadline_ms;     /* monotonic; INT64_MAX: none */
     uint64_t ticks;          /* its runs took */
     bool wrote;              /* the log has grown by it */
+    bool stays;              /* CLIENT UNBLOCK leaves it waiting */
     uint64_t number;         /* parked_peers' */
     void *state;             /* the handler's */
     void (*destroy_state)(void *state);
@@ -113,6 +114,7 @@ struct parked_call *parked_create(const struct call *c, const struct block *b)
         .first_key = b->first_key,
         .waits_for = b->key_count,
         .own_keys = b->keys,
+        .stays = b->stays,
         .db = c->db,
         .on_timeout = b->on_timeout,
         .session = c->session,
@@ -317,6 +319,11 @@ void parked_serve(int64_t now_ms)
 int64_t parked_deadline_ms(const struct parked_call *p)
 {
     return p->deadline_ms;
+}
+
+bool parked_stays(const struct parked_call *p)
+{
+    return p->stays;
 }
 
 void *parked_state(const struct parked_call *p)

@@ -241,6 +241,7 @@ void blocked_park(RedisModuleCtx *ctx, struct reply_mark before)
     }
     wait.timeout_ms = b->timeout_ms;
     wait.on_timeout = on_timeout;
+    wait.stays = !b->timeout_callback;
     wait.state = b;
     wait.destroy_state = forget;
     b->making = NULL;

@@ -250,7 +250,8 @@ void blocked_forget(struct client *c)
 bool blocked_unblock(struct client *c, enum parked_reason reason)
 {
     struct blocked *b = c->blocked;
-    if (!b || c->flags & CLIENT_CLOSE_ASAP) {
+    bool stays = b && reason != PARKED_DEMOTED && parked_stays(b->parked);
+    if (!b || stays || c->flags & CLIENT_CLOSE_ASAP) {
         return false;
     }
     keyspace_lock_exclusive();

@@ -109,6 +109,16 @@ def test_client_unblock(both):
         eventually(lambda: counts(admin)[0] == 2, "all data are freed")
 
 
+def test_client_unblock_without_a_callback(both):
+    """Who gives no timeout callback is not asked."""
+    with both.connect() as c, both.connect() as admin:
+        number = c.call("CLIENT", "ID")
+        waits(c, "BL.ADD", 50, 1)
+        blocked(admin, 1)
+        assert admin.call("CLIENT", "UNBLOCK", number) == 0
+        assert c.read() == [1, 1]
+
+
 def test_an_aborted_block(both):
     with both.connect() as c:
         assert c.call("BL.ABORT") == b"aborted"
