@@ -228,13 +228,14 @@ static void on_turn(void *data)
 /* EV.PIPE: a byte goes through a pipe, both of whose ends the event loop watches. */
 static int ev_pipe(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
+    static char byte[] = "x";
     int ends[2];
     (void)argv;
     (void)argc;
     if (pipe(ends) != 0 ||
         RedisModule_EventLoopAdd(ends[0], REDISMODULE_EVENTLOOP_READABLE, on_readable, NULL) !=
             REDISMODULE_OK ||
-        RedisModule_EventLoopAdd(ends[1], REDISMODULE_EVENTLOOP_WRITABLE, on_writable, "x") !=
+        RedisModule_EventLoopAdd(ends[1], REDISMODULE_EVENTLOOP_WRITABLE, on_writable, byte) !=
             REDISMODULE_OK) {
         return RedisModule_ReplyWithError(ctx, "ERR no pipe");
     }
@@ -245,9 +246,10 @@ static int ev_pipe(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 static int ev_turn(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
+    static char text[] = "once";
     (void)argv;
     (void)argc;
-    RedisModule_EventLoopAddOneShot(on_turn, "once");
+    RedisModule_EventLoopAddOneShot(on_turn, text);
     return ok(ctx);
 }
 
