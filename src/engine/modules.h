@@ -25,13 +25,16 @@ void modules_set_teller(void (*tell)(bool last));
 /* What happens to the server, as modules may ask to be told: the interface's numbers. Parts are the
  * interface's sub-events. */
 enum modules_topic {
-    MODULES_FLUSH = 2,  /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_FLUSH = 2,   /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_LOADING = 3, /* RDB_START 0, AOF_START 1, REPL_START 2, ENDED 3, FAILED 4 */
     MODULES_CLIENT = 4, /* CONNECTED 0, DISCONNECTED 1: `session`, `first` bits of modules_client */
-    MODULES_SHUTDOWN = 5, /* 0: the server ends, nothing is saved yet */
-    MODULES_CRON = 8,     /* 0; `first`: how many times a second */
-    MODULES_MODULE = 9,   /* LOADED 0, UNLOADED 1: `name`, `first` its version */
-    MODULES_SWAPDB = 11,  /* 0: `first` and `second` have changed places */
-    MODULES_CONFIG = 16,  /* 0: `first` options, `names` */
+    MODULES_SHUTDOWN = 5,    /* 0: the server ends, nothing is saved yet */
+    MODULES_CRON = 8,        /* 0; `first`: how many times a second */
+    MODULES_MODULE = 9,      /* LOADED 0, UNLOADED 1: `name`, `first` its version */
+    MODULES_SWAPDB = 11,     /* 0: `first` and `second` have changed places */
+    MODULES_ASYNC_LOAD = 14, /* STARTED 0, ABORTED 1, COMPLETED 2: from a primary, while what is
+                                there is served */
+    MODULES_CONFIG = 16,     /* 0: `first` options, `names` */
     MODULES_TOPICS,
 };
 

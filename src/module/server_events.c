@@ -13,8 +13,9 @@
 
 /* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
 static const unsigned char parts[MODULES_TOPICS] = {
-    [MODULES_CLIENT] = 2, [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
-    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1,
+    [MODULES_LOADING] = 5, [MODULES_ASYNC_LOAD] = 3, [MODULES_CLIENT] = 2,
+    [MODULES_FLUSH] = 2,   [MODULES_SHUTDOWN] = 1,   [MODULES_CRON] = 1,
+    [MODULES_MODULE] = 2,  [MODULES_SWAPDB] = 1,     [MODULES_CONFIG] = 1,
 };
 
 struct subscription {
@@ -26,7 +27,9 @@ struct subscription {
 
 static struct subscription *all; /* in order of subscribing */
 
-static_assert(MODULES_CLIENT == REDISMODULE_EVENT_CLIENT_CHANGE &&
+static_assert(MODULES_LOADING == REDISMODULE_EVENT_LOADING &&
+                  MODULES_ASYNC_LOAD == REDISMODULE_EVENT_REPL_ASYNC_LOAD &&
+                  MODULES_CLIENT == REDISMODULE_EVENT_CLIENT_CHANGE &&
                   MODULES_CLIENT_TLS == REDISMODULE_CLIENTINFO_FLAG_SSL &&
                   MODULES_CLIENT_BLOCKED == REDISMODULE_CLIENTINFO_FLAG_BLOCKED &&
                   MODULES_CLIENT_UNIX == REDISMODULE_CLIENTINFO_FLAG_UNIXSOCKET,

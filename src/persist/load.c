@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "engine/gate.h"
 #include "engine/gil.h"
+#include "engine/modules.h"
 #include "persist/aof.h"
 #include "persist/notes.h"
 #include "persist/save_priv.h"
@@ -154,7 +155,9 @@ static void *run_behind(void *argument)
     thread_enter("loader");
     gil_wake();
     is_behind = true;
+    modules_news(MODULES_LOADING, load.source == &aof_load_source ? 1 : 0, NULL);
     bool fine = load.source->load() == LOAD_FINE;
+    modules_news(MODULES_LOADING, fine ? 3 : 4, NULL);
     if (fine) {
         notes_accept();
     }
@@ -245,6 +248,20 @@ void load_stop(void)
 
 /* ---- again ---- */
 
+static enum load_result load_telling(const struct load_source *source)
+{
+    bool aside = load.is_serving;
+    modules_news(aside ? MODULES_ASYNC_LOAD : MODULES_LOADING, aside ? 0 : 2, NULL);
+    enum load_result result = source->load();
+    bool fine = result == LOAD_FINE;
+    if (aside) {
+        modules_news(MODULES_ASYNC_LOAD, fine ? 2 : 1, NULL);
+    } else {
+        modules_news(MODULES_LOADING, fine ? 3 : 4, NULL);
+    }
+    return result;
+}
+
 enum load_result load_again(const struct load_source *source, enum load_again how,
                             const struct load_listener *listener)
 {
@@ -262,7 +279,7 @@ enum load_result load_again(const struct load_source *source, enum load_again ho
     load.state = load.is_serving ? before : STATE_LOADING;
     gate_set(gate, true);
     is_behind = true;
-    enum load_result result = source->load();
+    enum load_result result = load_telling(source);
     is_behind = false;
     load.state = result == LOAD_FINE ? STATE_DONE : how == LOAD_OVER ? STATE_BROKEN : before;
     load.is_serving = false;

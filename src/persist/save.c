@@ -9,6 +9,7 @@
 #include "engine/fork_child.h"
 #include "engine/gate.h"
 #include "engine/info.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 #include "engine/shutdown.h"
 #include "engine/snapshot.h"
@@ -421,7 +422,9 @@ static const char *reload(unsigned flags)
             return "ERR Error saving the data set, see the log";
         }
     }
+    modules_news(MODULES_LOADING, 0, NULL);
     bool fine = flags & RELOAD_NOFLUSH ? load_beside(flags & RELOAD_MERGE) : load_instead();
+    modules_news(MODULES_LOADING, fine ? 3 : 4, NULL);
     return fine ? NULL : not_loaded;
 }
 

@@ -11,7 +11,8 @@ from lib.modules import path_of
 @pytest.fixture(params=["ours", "redis-server"])
 def both(request, make_server, make_oracle):
     """A server with the module `events`: ours, and Debian's redis-server."""
-    options = {"loadmodule": [path_of("events")], "enable-module-command": "yes", "appendonly": "yes"}
+    options = {"loadmodule": [path_of("events")], "enable-module-command": "yes", "appendonly": "yes",
+               "enable-debug-command": "yes"}
     server = make_server(options) if request.param == "ours" else make_oracle(options)
     server.has_jobs = request.param == "ours"  # Redis has them from 7.2 on
     return server
@@ -104,6 +105,14 @@ def test_the_server(both):
                           b"swap 0 db3 db1", b"module 0 gives 1", b"module 1 gives 1", b"config 1 maxmemory-samples"]
         c.ok("EV.CRON")
         eventually(lambda: b"cron hz10" in log(c), "the cron's beat is told")
+
+
+def test_loading(both):
+    with both.connect() as c:
+        c.ok("SET", "k", 1)
+        assert [line for line in log(c) if b"loading" in line][-1:] in ([], [b"loading 3"])
+        c.ok("DEBUG", "RELOAD")
+        assert [line for line in log(c) if b"loading" in line] == [b"loading 0", b"loading 3"]
 
 
 def test_clients_come_and_go(both):

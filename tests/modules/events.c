@@ -107,6 +107,8 @@ static void on_server(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part
     } else if (event.id == REDISMODULE_EVENT_MODULE_CHANGE) {
         const RedisModuleModuleChange *change = data;
         NOTE("module %d %s %d", (int)part, change->module_name, change->module_version);
+    } else if (event.id == REDISMODULE_EVENT_LOADING) {
+        NOTE("loading %d", (int)part);
     } else if (event.id == REDISMODULE_EVENT_CONFIG) {
         const RedisModuleConfigChangeV1 *change = data;
         NOTE("config %d %s", (int)change->num_changes, change->config_names[0]);
@@ -277,6 +279,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     }
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_server);
     return RedisModule_SubscribeToKeyspaceEvents(
