@@ -25,10 +25,13 @@ void modules_set_teller(void (*tell)(bool last));
 /* What happens to the server, as modules may ask to be told: the interface's numbers. Parts are the
  * interface's sub-events. */
 enum modules_topic {
-    MODULES_FLUSH = 2,   /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_ROLE = 0,  /* now a PRIMARY 0, a REPLICA 1 of `name`, port `first`; `ids`, `offsets` of
+                          this history and the one before */
+    MODULES_FLUSH = 2, /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
     MODULES_LOADING = 3, /* RDB_START 0, AOF_START 1, REPL_START 2, ENDED 3, FAILED 4 */
     MODULES_CLIENT = 4, /* CONNECTED 0, DISCONNECTED 1: `session`, `first` bits of modules_client */
     MODULES_SHUTDOWN = 5,    /* 0: the server ends, nothing is saved yet */
+    MODULES_LINK = 7,        /* to the primary: UP 0, DOWN 1 */
     MODULES_CRON = 8,        /* 0; `first`: how many times a second */
     MODULES_MODULE = 9,      /* LOADED 0, UNLOADED 1: `name`, `first` its version */
     MODULES_SWAPDB = 11,     /* 0: `first` and `second` have changed places */
@@ -52,6 +55,8 @@ struct modules_facts {
     const struct session *session;
     const char *name;
     const char **names;
+    const char *ids[2];
+    uint64_t offsets[2];
 };
 
 /* Bits of the topics that somebody has asked for. Written in exclusive mode, read by anyone. */

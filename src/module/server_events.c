@@ -13,9 +13,9 @@
 
 /* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
 static const unsigned char parts[MODULES_TOPICS] = {
-    [MODULES_LOADING] = 5, [MODULES_ASYNC_LOAD] = 3, [MODULES_CLIENT] = 2,
-    [MODULES_FLUSH] = 2,   [MODULES_SHUTDOWN] = 1,   [MODULES_CRON] = 1,
-    [MODULES_MODULE] = 2,  [MODULES_SWAPDB] = 1,     [MODULES_CONFIG] = 1,
+    [MODULES_ROLE] = 2,   [MODULES_LINK] = 2,   [MODULES_LOADING] = 5,  [MODULES_ASYNC_LOAD] = 3,
+    [MODULES_CLIENT] = 2, [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
+    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1,
 };
 
 struct subscription {
@@ -27,7 +27,9 @@ struct subscription {
 
 static struct subscription *all; /* in order of subscribing */
 
-static_assert(MODULES_LOADING == REDISMODULE_EVENT_LOADING &&
+static_assert(MODULES_ROLE == REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED &&
+                  MODULES_LINK == REDISMODULE_EVENT_MASTER_LINK_CHANGE &&
+                  MODULES_LOADING == REDISMODULE_EVENT_LOADING &&
                   MODULES_ASYNC_LOAD == REDISMODULE_EVENT_REPL_ASYNC_LOAD &&
                   MODULES_CLIENT == REDISMODULE_EVENT_CLIENT_CHANGE &&
                   MODULES_CLIENT_TLS == REDISMODULE_CLIENTINFO_FLAG_SSL &&
@@ -55,6 +57,7 @@ static void listen(void)
 
 /* What the event's data look like at the border. */
 union event_data {
+    RedisModuleReplicationInfoV1 role;
     RedisModuleClientInfoV1 client;
     RedisModuleFlushInfoV1 flush;
     RedisModuleCronLoopV1 cron;
@@ -96,6 +99,16 @@ static void fill_client(RedisModuleClientInfoV1 *c, const struct session *s, int
 static void *fill(union event_data *d, enum modules_topic topic, const struct modules_facts *f)
 {
     switch (topic) {
+    case MODULES_ROLE:
+        d->role = (RedisModuleReplicationInfoV1){.version = REDISMODULE_REPLICATIONINFO_VERSION,
+                                                 .master = f->second,
+                                                 .masterhost = (char *)f->name,
+                                                 .masterport = f->first,
+                                                 .replid1 = (char *)f->ids[0],
+                                                 .replid2 = (char *)f->ids[1],
+                                                 .repl1_offset = f->offsets[0],
+                                                 .repl2_offset = f->offsets[1]};
+        return d;
     case MODULES_CLIENT:
         fill_client(&d->client, f->session, f->first);
         return d;

@@ -115,6 +115,20 @@ def test_loading(both):
         assert [line for line in log(c) if b"loading" in line] == [b"loading 0", b"loading 3"]
 
 
+def test_roles(both, make_server):
+    primary = make_server()
+    port = primary.address()[1]
+    with both.connect() as c:
+        log(c)
+        c.ok("REPLICAOF", "127.0.0.1", port)
+        eventually(lambda: b"master_link_status:up" in c.call("INFO", "replication"), "the link is up")
+        lines = [line for line in log(c) if line.split()[0] in (b"role", b"link", b"loading")]
+        assert lines == [b"role 1 master0 host '127.0.0.1' port%d id40" % port, b"loading 2", b"loading 3", b"link 0"]
+        c.ok("REPLICAOF", "NO", "ONE")
+        lines = [line for line in log(c) if line.split()[0] in (b"role", b"link")]
+        assert sorted(lines) == [b"link 1", b"role 0 master1 host '' port0 id40"]
+
+
 def test_clients_come_and_go(both):
     with both.connect() as c:
         log(c)

@@ -107,6 +107,12 @@ static void on_server(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part
     } else if (event.id == REDISMODULE_EVENT_MODULE_CHANGE) {
         const RedisModuleModuleChange *change = data;
         NOTE("module %d %s %d", (int)part, change->module_name, change->module_version);
+    } else if (event.id == REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED) {
+        const RedisModuleReplicationInfo *role = data;
+        NOTE("role %d master%d host '%s' port%d id%d", (int)part, role->master, role->masterhost,
+             role->masterport, (int)strlen(role->replid1));
+    } else if (event.id == REDISMODULE_EVENT_MASTER_LINK_CHANGE) {
+        NOTE("link %d", (int)part);
     } else if (event.id == REDISMODULE_EVENT_LOADING) {
         NOTE("loading %d", (int)part);
     } else if (event.id == REDISMODULE_EVENT_CONFIG) {
@@ -280,6 +286,8 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_MasterLinkChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_server);
     return RedisModule_SubscribeToKeyspaceEvents(
