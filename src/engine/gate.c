@@ -116,6 +116,9 @@ const char *gate_write_refusal(const struct session *s)
     if (shut & GATE_FEW_REPLICAS) {
         return replicas_refusal;
     }
+    if (shut & GATE_MERGING) {
+        return loading_refusal;
+    }
     return shut & GATE_READONLY ? readonly_refusal : NULL;
 }
 
@@ -151,6 +154,9 @@ static const char *refusal_of(const struct call *c, uint32_t flags, uint32_t shu
     if (shut & GATE_READONLY && flags & CMD_WRITE) {
         return readonly_refusal;
     }
+    if (shut & GATE_MERGING && flags & CMD_WRITE) {
+        return loading_refusal;
+    }
     uint32_t queued = c->cmd->row->transaction == TRANSACTION_RUNS ? flags : 0;
     if (shut & GATE_STALE && (!(flags & CMD_STALE) || queued & CMD_SOME_NOT_STALE)) {
         return stale_refusal;
@@ -177,7 +183,7 @@ const char *gate_refusal_as(const struct call *c, uint32_t flags)
 const char *gate_refusal_midway(const struct call *c)
 {
     uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
-    /* A script that runs has the lock: the call's turn comes after it. */
-    shut &= ~(uint32_t)(GATE_MEMORY | GATE_SCRIPT | GATE_FUNCTION);
+    /* A script or a module that runs has the lock: the call's turn comes after it. */
+    shut &= ~(uint32_t)(GATE_MEMORY | GATE_BUSY);
     return refusal_of(c, transaction_flags(c), shut);
 }

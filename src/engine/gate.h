@@ -22,7 +22,9 @@ enum gate {
     GATE_STALE = 1 << 8,        /* a replica without its primary: lets in commands with CMD_STALE */
     GATE_LOADING_ASIDE = 1 << 9, /* a data set is loaded beside the one that is served: keeps out
                                     commands with CMD_NO_ASYNC_LOADING */
-    GATE_MODULE = 1 << 10,       /* as GATE_SCRIPT, of a module's command that has yielded */
+    GATE_MERGING = 1 << 10,      /* keeps writes out: a peer's data set is being merged, and
+                                    allow-write-during-load is off */
+    GATE_MODULE = 1 << 11,       /* as GATE_SCRIPT, of a module's command that has yielded */
     GATE_BUSY = GATE_SCRIPT | GATE_FUNCTION | GATE_MODULE,
 };
 

@@ -13,6 +13,9 @@
 struct acl_user;
 struct script_run;
 
+/* SCRIPT DEBUG: what becomes of the session's scripts (script/debugger.h). */
+enum script_debug { DEBUG_NOT, DEBUG_FORKED, DEBUG_IN_SYNC };
+
 struct session {
     uint64_t id; /* unique, never reused */
     int db_index;
@@ -22,6 +25,7 @@ struct session {
     bool muted;                         /* CLIENT REPLY OFF */
     bool in_transaction;                /* MULTI has come, and neither EXEC nor DISCARD */
     bool internal;                      /* not a client's: exempt from client-only rules */
+    uint8_t script_debug;               /* enum script_debug */
     uint32_t subscriptions;             /* to channels, patterns and shard channels */
     unsigned tracking;                  /* client-side caching: enum tracking_flag */
     char *name;                         /* CLIENT SETNAME, NULL when unset; owned */
