@@ -185,12 +185,6 @@ void busy_poll(void)
     }
 }
 
-const struct session *busy_session(void)
-{
-    assert(running.c);
-    return running.c->session;
-}
-
 bool busy_is_at_end(void)
 {
     return atomic_load(&running.at_end);

@@ -40,8 +40,6 @@ void busy_poll(void);
 int64_t busy_threshold_ms(void);
 /* In a forked child that runs a script: nobody is kept waiting by it, however long it takes. */
 void busy_be_alone(void);
-/* Whose script it is; within busy_poll. */
-const struct session *busy_session(void);
 /* True when it was ended because the server ends: what it has done is not told to logs. */
 bool busy_is_at_end(void);
 

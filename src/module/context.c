@@ -246,10 +246,10 @@ static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
     if (!(flags & REDISMODULE_YIELD_FLAG_CLIENTS) || ctx->held == ACCESS_WORLD) {
         return;
     }
+    gate_set_module_text(busy_reply);
     if (!busy_has_begun()) {
         const struct call *c = ctx->call ? ctx->call : call_running;
         const char *name = c ? c->cmd->full_name : ctx->module->name;
-        gate_set_module_text(busy_reply);
         busy_begin(BUSY_MODULE, slice_cstr(name), c ? c : &nobodys_call);
         ctx->yields = true;
     }

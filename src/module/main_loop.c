@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "engine/gil.h"
+#include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 
 #include <assert.h>
@@ -39,10 +40,25 @@ bool main_loop_begin_hold(void) NO_THREAD_SAFETY_ANALYSIS
     return false;
 }
 
+void main_loop_let_go(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    for (;;) {
+        if (expire_has_notes()) {
+            expire_run_notes(keyspace_time_ms(clock_wall_ms()));
+        }
+        bool more = expire_has_notes();
+        keyspace_unlock_exclusive();
+        reclaim_run();
+        if (!more) {
+            return;
+        }
+        keyspace_lock_exclusive();
+    }
+}
+
 void main_loop_end_hold(void) NO_THREAD_SAFETY_ANALYSIS
 {
-    keyspace_unlock_exclusive();
-    reclaim_run();
+    main_loop_let_go();
     gil_sleep();
 }
 

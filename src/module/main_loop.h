@@ -42,5 +42,8 @@ void main_loop_arm(int64_t at_us);
  * not to be had for now. */
 bool main_loop_begin_hold(void) MUST_CHECK TRY_ACQUIRE(true, keyspace_lock);
 void main_loop_end_hold(void) RELEASE(keyspace_lock);
+/* Lets go of the lock and leaves nothing behind that a turn would see to: what reads have found to
+ * be over, what is to be freed. For threads that have no turns, awake. */
+void main_loop_let_go(void) RELEASE(keyspace_lock);
 
 #endif

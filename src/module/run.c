@@ -37,7 +37,7 @@ static void free_arguments(RedisModuleString **few, RedisModuleString **argument
 
 static void run_held(struct call *c) REQUIRES(keyspace_lock)
 {
-    const struct module_command *m = run_command_of(c->cmd);
+    struct module_command *m = run_command_of(c->cmd);
     RedisModuleString *few[FEW_ARGUMENTS];
     RedisModuleString **arguments = make_arguments(few, c->argv, c->blobs, c->argc);
     RedisModuleCtx ctx;
@@ -46,6 +46,7 @@ static void run_held(struct call *c) REQUIRES(keyspace_lock)
     m->function(&ctx, arguments, c->argc);
     c->propagated = true; /* only what it has told itself */
     if (ctx.blocks) {
+        atomic_store_explicit(&m->has_waited, true, memory_order_relaxed);
         blocked_park(&ctx, before);
     }
     context_end(&ctx);
@@ -63,6 +64,11 @@ void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
     } else {
         run_held(c);
     }
+}
+
+bool run_may_wait(const struct call *c)
+{
+    return atomic_load_explicit(&run_command_of(c->cmd)->has_waited, memory_order_relaxed);
 }
 
 void run_container(struct call *c)

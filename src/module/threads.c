@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "engine/modules.h"
-#include "keyspace/reclaim.h"
 #include "module/blocked.h"
+#include "module/main_loop.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -86,8 +86,7 @@ bool threads_try_enter(void) NO_THREAD_SAFETY_ANALYSIS
 
 void threads_leave(void) NO_THREAD_SAFETY_ANALYSIS
 {
-    keyspace_unlock_exclusive();
-    reclaim_run(); /* the next one to use the thread may be none that comes back */
+    main_loop_let_go(); /* the thread may be none that comes back */
     gil_sleep();
     thread_return();
     unlock_modules();

@@ -155,7 +155,7 @@ static void conclude(struct blocked *b)
             } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
                 client_close_asap(c);
             }
-            if (input_bytes(c).len > 0) {
+            if (input_bytes(c).len > 0 || c->held) {
                 server_thread_make_ready(t, c);
                 t->more_to_do = true; /* should the turn be past its ready list */
             }

@@ -10,6 +10,7 @@
 #include "engine/transaction.h"
 #include "net/blocked.h"
 #include "net/feed.h"
+#include "net/held.h"
 #include "net/client_memory.h"
 #include "net/durable.h"
 #include "net/input.h"
@@ -238,10 +239,7 @@ void client_destroy(struct client *c)
     output_discard(c);
     parser_deinit(&c->parser);
     buf_deinit(&c->pending);
-    if (c->held) {
-        parser_release(&c->held->request);
-        mem_free(c->held);
-    }
+    held_forget(c);
     session_deinit(&c->session);
     mem_free(c->local_addr);
     tls_destroy(&c->tls);
@@ -282,7 +280,7 @@ size_t client_memory_bytes(const struct client *c)
 {
     return mem_usable_size(c) + c->pending.capacity + parser_memory_bytes(&c->parser) +
            transaction_bytes(&c->session) + c->out_bytes +
-           c->out_count * sizeof(struct output_piece) + (c->held ? mem_usable_size(c->held) : 0) +
+           c->out_count * sizeof(struct output_piece) + held_memory_bytes(c) +
            blocked_memory_bytes(c) + subscriptions_memory_bytes(c) + tracking_memory_bytes(c) +
            (c->tls ? tls_memory_bytes(c->tls) : 0);
 }

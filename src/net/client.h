@@ -61,12 +61,6 @@ struct output_piece {
     char copy[];
 };
 
-/* A request that waits (CLIENT PAUSE): deep copies. */
-struct held_request {
-    struct request request;
-    char bytes[];
-};
-
 struct client {
     struct session session;
     struct server_thread *thread;
@@ -90,7 +84,7 @@ struct client {
     size_t pending_pos;
     int low_water_bytes; /* SO_RCVLOWAT of the socket */
     struct parser parser;
-    struct held_request *held;
+    struct held_request *held; /* requests before those of the input (held.h); NULL: none */
     struct blocked *blocked; /* while CLIENT_BLOCKED */
     struct continuation continuation;
     const struct command *continuation_cmd;

@@ -33,6 +33,8 @@ void turn_settle(struct server_thread *t, struct batch *batch, struct reply *rep
 /* Frees those of the thread's clients that are marked for closing, but for those that the turn
  * which stands still goes on with, and those that wait for keys or watch some. */
 void turn_close_beside_script(struct server_thread *t);
+/* The client of whose call in the batch the thread is amid; NULL: of none. */
+const struct client *turn_running(const struct batch *batch);
 /* Visits the clients of a batch. */
 void turn_each_client(const struct batch *batch, void (*visit)(struct client *c));
 
