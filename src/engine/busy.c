@@ -112,6 +112,12 @@ bool busy_has_begun(void)
     return running.c != NULL; /* only a holder changes it */
 }
 
+bool busy_has_script(void)
+{
+    keyspace_assert_exclusive();
+    return running.c && (running.kind != BUSY_MODULE || running.within > 0);
+}
+
 void busy_end(void)
 {
     lock_acquire(&running.lock);

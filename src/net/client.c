@@ -119,7 +119,7 @@ static void tell(const struct client *c, unsigned part)
 
 void client_tell_come(struct client *c)
 {
-    if (!(c->flags & CLIENT_TOLD)) {
+    if (!(c->flags & CLIENT_TOLD) && !(modules_want(MODULES_CLIENT) && keyspace_is_busy())) {
         c->flags |= CLIENT_TOLD;
         tell(c, 0);
     }
@@ -127,6 +127,7 @@ void client_tell_come(struct client *c)
 
 void client_tell_gone(struct client *c)
 {
+    client_tell_come(c);
     tell(c, 1);
 }
 

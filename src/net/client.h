@@ -126,7 +126,8 @@ void client_close_asap(struct client *c);
 /* Frees it; owner's thread, or when threads are gone. */
 void client_destroy(struct client *c);
 /* Tells modules that have asked (engine/modules.h) that the client has come, once, and that it
- * goes. Owner, awake; takes the keyspace lock then. */
+ * goes. Owner, awake; takes the keyspace lock then. Beside a script that takes long the former is
+ * put off: the flag tells. */
 void client_tell_come(struct client *c);
 void client_tell_gone(struct client *c);
 

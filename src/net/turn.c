@@ -331,6 +331,14 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
     return likely(usual) || goes_on(t, bc, call);
 }
 
+static __attribute__((noinline)) void tell_of_client(struct batch_client *bc)
+{
+    client_tell_come(bc->client); /* if that was put off */
+    if (bc->client->flags & CLIENT_AUDITED) {
+        audit_tell(bc->client, bc->calls, bc->count);
+    }
+}
+
 /* Adds a client's requests to the batch, as many as there is room for. */
 static struct batch_client *parse_client(struct server_thread *t, struct client *c)
 {
@@ -357,8 +365,8 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
             break;
         }
     }
-    if (unlikely(c->flags & CLIENT_AUDITED)) {
-        audit_tell(c, bc->calls, bc->count);
+    if (unlikely((c->flags & (CLIENT_AUDITED | CLIENT_TOLD)) != CLIENT_TOLD)) {
+        tell_of_client(bc);
     }
     return bc;
 }
