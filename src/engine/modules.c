@@ -39,11 +39,21 @@ void modules_reply_list(struct reply *r)
 _Atomic uint32_t modules_topics;
 
 static void (*reporter)(enum modules_topic topic, unsigned part, const struct modules_facts *facts);
+static void (*later_reporter)(enum modules_topic topic, unsigned part);
 
 void modules_set_reporter(void (*report)(enum modules_topic topic, unsigned part,
-                                         const struct modules_facts *facts))
+                                         const struct modules_facts *facts),
+                          void (*report_later)(enum modules_topic topic, unsigned part))
 {
     reporter = report;
+    later_reporter = report_later;
+}
+
+void modules_tell_news_later(enum modules_topic topic, unsigned part)
+{
+    if (later_reporter) {
+        later_reporter(topic, part);
+    }
 }
 
 void modules_tell_news(enum modules_topic topic, unsigned part,

@@ -31,12 +31,16 @@ enum modules_topic {
     MODULES_LOADING = 3, /* RDB_START 0, AOF_START 1, REPL_START 2, ENDED 3, FAILED 4 */
     MODULES_CLIENT = 4, /* CONNECTED 0, DISCONNECTED 1: `session`, `first` bits of modules_client */
     MODULES_SHUTDOWN = 5,    /* 0: the server ends, nothing is saved yet */
+    MODULES_REPLICA = 6,     /* one of ours: ONLINE 0, OFFLINE 1 */
     MODULES_LINK = 7,        /* to the primary: UP 0, DOWN 1 */
     MODULES_CRON = 8,        /* 0; `first`: how many times a second */
     MODULES_MODULE = 9,      /* LOADED 0, UNLOADED 1: `name`, `first` its version */
+    MODULES_PROGRESS = 10,   /* of loading an RDB 0, an AOF 1: `first` of 1024, -1: unknown */
     MODULES_SWAPDB = 11,     /* 0: `first` and `second` have changed places */
+    MODULES_FORK_CHILD = 13, /* BORN 0, DIED 1 */
     MODULES_ASYNC_LOAD = 14, /* STARTED 0, ABORTED 1, COMPLETED 2: from a primary, while what is
                                 there is served */
+    MODULES_EVENT_LOOP = 15, /* a server thread is about to sleep 0, is awake again 1 */
     MODULES_CONFIG = 16,     /* 0: `first` options, `names` */
     MODULES_TOPICS,
 };
@@ -75,9 +79,19 @@ static inline void modules_news(enum modules_topic topic, unsigned part,
         modules_tell_news(topic, part, facts);
     }
 }
-/* Boot: who tells it, with the lock. */
+/* Tells what has no facts a little later, on the main thread, in the order in which it happened:
+ * for who is amid something, or holds a lock. Any thread. */
+void modules_tell_news_later(enum modules_topic topic, unsigned part);
+static inline void modules_news_later(enum modules_topic topic, unsigned part)
+{
+    if (modules_want(topic)) {
+        modules_tell_news_later(topic, part);
+    }
+}
+/* Boot: who tells it, with the lock; and who sees to it that it is told later. */
 void modules_set_reporter(void (*report)(enum modules_topic topic, unsigned part,
-                                         const struct modules_facts *facts));
+                                         const struct modules_facts *facts),
+                          void (*report_later)(enum modules_topic topic, unsigned part));
 /* Boot: who can tell. Without one there are no modules. */
 void modules_set_list(void (*reply_list)(struct reply *r));
 

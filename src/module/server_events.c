@@ -7,6 +7,7 @@
 #include "engine/cron.h"
 #include "engine/modules.h"
 #include "module/context.h"
+#include "module/main_loop.h"
 
 #include <assert.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 static const unsigned char parts[MODULES_TOPICS] = {
     [MODULES_ROLE] = 2,   [MODULES_LINK] = 2,   [MODULES_LOADING] = 5,  [MODULES_ASYNC_LOAD] = 3,
     [MODULES_CLIENT] = 2, [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
-    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1,
+    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1, [MODULES_REPLICA] = 2,
+    [MODULES_PROGRESS] = 2, [MODULES_FORK_CHILD] = 2, [MODULES_EVENT_LOOP] = 2,
 };
 
 struct subscription {
@@ -36,6 +38,11 @@ static_assert(MODULES_ROLE == REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED &&
                   MODULES_CLIENT_BLOCKED == REDISMODULE_CLIENTINFO_FLAG_BLOCKED &&
                   MODULES_CLIENT_UNIX == REDISMODULE_CLIENTINFO_FLAG_UNIXSOCKET,
               "topics and bits have the interface's numbers");
+static_assert(MODULES_REPLICA == REDISMODULE_EVENT_REPLICA_CHANGE &&
+                  MODULES_PROGRESS == REDISMODULE_EVENT_LOADING_PROGRESS &&
+                  MODULES_FORK_CHILD == REDISMODULE_EVENT_FORK_CHILD &&
+                  MODULES_EVENT_LOOP == REDISMODULE_EVENT_EVENTLOOP,
+              "topics have the interface's numbers");
 static_assert(MODULES_FLUSH == REDISMODULE_EVENT_FLUSHDB &&
                   MODULES_SHUTDOWN == REDISMODULE_EVENT_SHUTDOWN &&
                   MODULES_CRON == REDISMODULE_EVENT_CRON_LOOP &&
@@ -63,6 +70,7 @@ union event_data {
     RedisModuleCronLoopV1 cron;
     RedisModuleModuleChangeV1 module;
     RedisModuleSwapDbInfoV1 swap;
+    RedisModuleLoadingProgressV1 progress;
     RedisModuleConfigChangeV1 config;
 };
 
@@ -95,6 +103,19 @@ static void fill_client(RedisModuleClientInfoV1 *c, const struct session *s, int
     memcpy(c->addr, address.ptr, len);
 }
 
+static int hz(void)
+{
+    const struct option *option = config_find(SLICE("hz"));
+    struct buf text = {0};
+    if (option) {
+        option_format(option, &text);
+    }
+    int64_t value = 0;
+    bool fine = option && num_parse_i64(buf_slice(&text), &value);
+    buf_deinit(&text);
+    return fine ? (int)value : 0;
+}
+
 /* NULL where the event has none. */
 static void *fill(union event_data *d, enum modules_topic topic, const struct modules_facts *f)
 {
@@ -118,6 +139,12 @@ static void *fill(union event_data *d, enum modules_topic topic, const struct mo
         return d;
     case MODULES_CRON:
         d->cron = (RedisModuleCronLoopV1){.version = REDISMODULE_CRON_LOOP_VERSION, .hz = f->first};
+        return d;
+    case MODULES_PROGRESS:
+        d->progress =
+            (RedisModuleLoadingProgressV1){.version = REDISMODULE_LOADING_PROGRESS_VERSION,
+                                           .hz = hz(),
+                                           .progress = f->first};
         return d;
     case MODULES_MODULE:
         d->module = (RedisModuleModuleChangeV1){.version = REDISMODULE_MODULE_CHANGE_VERSION,
@@ -156,17 +183,26 @@ static void report(enum modules_topic topic, unsigned part,
     }
 }
 
-static int hz(void)
+struct late_news {
+    struct main_job job; /* first */
+    enum modules_topic topic;
+    unsigned part;
+};
+
+static void run_late(struct main_job *job, bool alive)
 {
-    const struct option *option = config_find(SLICE("hz"));
-    struct buf text = {0};
-    if (option) {
-        option_format(option, &text);
+    struct late_news *late = (struct late_news *)job;
+    if (alive) {
+        report(late->topic, late->part, NULL);
     }
-    int64_t value = 0;
-    bool fine = option && num_parse_i64(buf_slice(&text), &value);
-    buf_deinit(&text);
-    return fine ? (int)value : 0;
+    mem_free(late);
+}
+
+static void report_later(enum modules_topic topic, unsigned part)
+{
+    struct late_news *late = mem_alloc(sizeof(*late));
+    *late = (struct late_news){.job = {.run = run_late}, .topic = topic, .part = part};
+    main_loop_post(&late->job);
 }
 
 static void run_cron(int64_t wall_ms)
@@ -247,13 +283,13 @@ void server_events_withdraw(const struct module *m)
 
 void server_events_setup(void)
 {
-    modules_set_reporter(report);
+    modules_set_reporter(report, report_later);
     cron_register(&cron_loop);
 }
 
 void server_events_teardown(void)
 {
-    modules_set_reporter(NULL);
+    modules_set_reporter(NULL, NULL);
     while (all) {
         unlink_at(&all);
     }

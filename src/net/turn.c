@@ -927,6 +927,15 @@ void turn_serve(struct server_thread *t)
     t->input_used = 0;
 }
 
+void turn_deliver_late(struct server_thread *t)
+{
+    subscriptions_wake_others(t);
+    tracking_wake_others(t);
+    subscriptions_deliver(t);
+    tracking_deliver(t);
+    blocked_deliver(t);
+}
+
 void turn_run(struct server_thread *t)
 {
     memory_keep(t);
@@ -953,13 +962,10 @@ void turn_run(struct server_thread *t)
     t->input_used = 0;
     if (unlikely(t->suspended_count > 0)) {
         turn_step_suspended(t);
-        subscriptions_wake_others(t);
-        tracking_wake_others(t);
-        subscriptions_deliver(t);
-        tracking_deliver(t);
+        turn_deliver_late(t);
     }
     blocked_deliver(t);
-    blocked_run_timeouts(t);
+    bool is_late = blocked_run_timeouts(t);
     if (unlikely(t->committing_count > 0)) {
         durable_deliver(t);
     }
@@ -973,5 +979,9 @@ void turn_run(struct server_thread *t)
     }
     if (unlikely(t->closing_count > 0)) {
         turn_close_clients(t);
+        is_late = true;
+    }
+    if (unlikely(is_late)) {
+        turn_deliver_late(t);
     }
 }

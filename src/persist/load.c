@@ -24,6 +24,8 @@
 /* Between two lines of progress in the log, and two words to the listener. */
 #define LOG_PERIOD_MS 5000
 #define TELL_PERIOD_MS 1000
+/* Between two words to modules: as often as Redis tells them. */
+#define MODULES_PERIOD_BYTES ((uint64_t)2 << 20)
 
 /* In order of preference. */
 static const struct load_source *const sources[] = {&aof_load_source, &save_load_source};
@@ -44,6 +46,7 @@ static struct {
     pthread_t thread;
     bool has_thread;            /* main thread's */
     int64_t logged_ms, told_ms; /* the loading thread's */
+    uint64_t modules_bytes;     /* when modules were told last; the same */
     uint64_t keys_since_delay;
 } load;
 
@@ -73,11 +76,26 @@ static void safe_point(void) NO_THREAD_SAFETY_ANALYSIS
     gil_wake();
 }
 
+static void tell_modules(const struct load_source *source)
+{
+    uint64_t total = load.total_bytes, done = load.done_bytes;
+    if (done >= load.modules_bytes && done - load.modules_bytes < MODULES_PERIOD_BYTES) {
+        return;
+    }
+    load.modules_bytes = done;
+    bool known = total > 0 && done <= total;
+    struct modules_facts facts = {.first = known ? (int)((double)done / (double)total * 1024) : -1};
+    modules_tell_news(MODULES_PROGRESS, source == &aof_load_source ? 1 : 0, &facts);
+}
+
 bool load_step(uint64_t bytes_done)
 {
     load.done_bytes = bytes_done;
     if (!is_behind) {
         return true;
+    }
+    if (modules_want(MODULES_PROGRESS)) {
+        tell_modules(load.source);
     }
     int64_t now_ms = clock_mono_us() / 1000;
     if (now_ms - load.told_ms >= TELL_PERIOD_MS) {
