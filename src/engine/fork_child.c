@@ -62,11 +62,17 @@ static void cut_off(void)
     busy_be_alone();
 }
 
+bool fork_child_runs(enum child_kind kind)
+{
+    bool writes = kind == CHILD_SAVE || kind == CHILD_AOF_REWRITE || kind == CHILD_TRANSFER;
+    return kind == CHILD_DEBUGGER || (writes && modules_want(MODULES_PERSISTENCE));
+}
+
 /* What the child does first. */
 static void become_child(enum child_kind kind, int parent, int keep)
 {
     is_child = true;
-    if (kind == CHILD_DEBUGGER) {
+    if (fork_child_runs(kind)) {
         cut_off();
     } else {
         lock_forbid();
@@ -116,7 +122,7 @@ static void tell_died(int pid)
 int fork_child(enum child_kind kind, int keep)
 {
     int parent = (int)getpid();
-    bool runs = kind == CHILD_DEBUGGER;
+    bool runs = fork_child_runs(kind);
     assert(!runs || keyspace_is_exclusive());
     uint64_t begin = spike_begin(), begin_us = clock_mono_us();
     if (runs) {

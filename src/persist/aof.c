@@ -260,7 +260,9 @@ static int create_base(struct aof_manifest *m)
         error = errno;
     }
     if (!error) {
+        modules_news(MODULES_PERSISTENCE, 5, NULL);
         error = aof_write_base(fd);
+        modules_news(MODULES_PERSISTENCE, error ? 4 : 3, NULL);
         close(fd);
         aof_manifest_add(m, buf_slice(&name), m->base_seq + 1, AOF_BASE);
     }
