@@ -45,6 +45,7 @@ enum modules_topic {
                                 there is served */
     MODULES_EVENT_LOOP = 15, /* a server thread is about to sleep 0, is awake again 1 */
     MODULES_CONFIG = 16,     /* 0: `first` options, `names` */
+    MODULES_KEY = 17,        /* goes: keyspace/event.h tells */
     MODULES_TOPICS,
 };
 

@@ -40,6 +40,13 @@ void event_notify(enum event_class class, const char *event, int db, struct slic
     }
 }
 
+event_going_watcher event_watches_going;
+
+void event_set_going_watcher(event_going_watcher watcher)
+{
+    event_watches_going = watcher;
+}
+
 void event_set_watcher(unsigned classes, event_watcher watcher)
 {
     state.watched = classes;

@@ -48,6 +48,22 @@ void event_notify(enum event_class class, const char *event, int db, struct slic
  * NULL: nobody. */
 typedef void (*event_watcher)(enum event_class class, const char *event, int db, struct slice key);
 void event_set_watcher(unsigned classes, event_watcher watcher) REQUIRES(keyspace_lock);
+/* Modules look at keys whose values go, while they are still there. One watcher, which is told amid
+ * the change: it looks, at any key, but changes nothing. NULL: nobody. */
+enum event_going { GOING_DELETED, GOING_EXPIRED, GOING_EVICTED, GOING_OVERWRITTEN };
+typedef void (*event_going_watcher)(enum event_going how, const struct db *db, struct slice key);
+extern event_going_watcher event_watches_going; /* set by the function below */
+void event_set_going_watcher(event_going_watcher watcher) REQUIRES(keyspace_lock);
+/* The key's value goes. Those that are taken out of the database are told of by db_take; whoever
+ * puts a value of his own in the place of another one tells himself. Flushing does not tell. */
+static inline void event_key_goes(enum event_going how, const struct db *db, struct slice key)
+    REQUIRES(keyspace_lock);
+static inline void event_key_goes(enum event_going how, const struct db *db, struct slice key)
+{
+    if (unlikely(event_watches_going != NULL)) {
+        event_watches_going(how, db, key);
+    }
+}
 /* What notify-keyspace-events says: bits of event_class. */
 unsigned event_mask(void);
 /* Tells that the key's value or existence changed. */

@@ -180,6 +180,9 @@ static bool is_refused(struct refusal *r, const RedisModuleCtx *ctx, struct call
     if (flags & WORDS_DENY_OOM && n->cmd->flags & CMD_DENYOOM && memory_limit_now(&client)) {
         return refuse(r, ENOSPC, memory_limit_refusal);
     }
+    if (ctx->looks && !(n->cmd->flags & CMD_READONLY)) {
+        return refuse(r, ENOTSUP, "ERR nothing can be changed while a key is being removed");
+    }
     if (needs_client(n->cmd)) {
         return refuse(r, ENOTSUP, "ERR modules cannot call this command: it is for clients");
     }

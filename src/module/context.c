@@ -127,7 +127,7 @@ void context_end(RedisModuleCtx *ctx)
     mem_free(ctx->owned);
     end_lengths(ctx);
     end_yielding(ctx);
-    if (unlikely(modules_listen) && !ctx->call) {
+    if (unlikely(modules_listen) && !ctx->call && !ctx->looks) {
         modules_tell(!call_running); /* of what it has done, as one with it */
     }
     context_end_unit(ctx);

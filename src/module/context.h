@@ -31,6 +31,7 @@ struct RedisModuleCtx {
     int64_t now_ms;
     bool yields; /* it has said so, and is one of those that busy.h knows */
     bool alone;  /* without a call, and nobody else's is amid: the world may be stopped */
+    bool looks;  /* amid a change: it reads, and changes nothing */
     bool auto_memory;
     bool in_unit; /* what it tells the logs is one unit, which is open */
     struct context_owned *owned;

@@ -6,8 +6,11 @@
 #include "engine/config.h"
 #include "engine/cron.h"
 #include "engine/modules.h"
+#include "keyspace/event.h"
 #include "module/context.h"
+#include "module/keys.h"
 #include "module/main_loop.h"
+#include "module/text.h"
 
 #include <assert.h>
 #include <string.h>
@@ -17,7 +20,7 @@ static const unsigned char parts[MODULES_TOPICS] = {
     [MODULES_ROLE] = 2,   [MODULES_LINK] = 2,   [MODULES_LOADING] = 5,  [MODULES_ASYNC_LOAD] = 3,
     [MODULES_CLIENT] = 2, [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
     [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1, [MODULES_REPLICA] = 2,
-    [MODULES_PERSISTENCE] = 6, [MODULES_PROGRESS] = 2, [MODULES_FORK_CHILD] = 2, [MODULES_EVENT_LOOP] = 2,
+    [MODULES_KEY] = 4, [MODULES_PERSISTENCE] = 6, [MODULES_PROGRESS] = 2, [MODULES_FORK_CHILD] = 2, [MODULES_EVENT_LOOP] = 2,
 };
 
 struct subscription {
@@ -42,7 +45,8 @@ static_assert(MODULES_PERSISTENCE == REDISMODULE_EVENT_PERSISTENCE &&
                   MODULES_REPLICA == REDISMODULE_EVENT_REPLICA_CHANGE &&
                   MODULES_PROGRESS == REDISMODULE_EVENT_LOADING_PROGRESS &&
                   MODULES_FORK_CHILD == REDISMODULE_EVENT_FORK_CHILD &&
-                  MODULES_EVENT_LOOP == REDISMODULE_EVENT_EVENTLOOP,
+                  MODULES_EVENT_LOOP == REDISMODULE_EVENT_EVENTLOOP &&
+                  MODULES_KEY == REDISMODULE_EVENT_KEY,
               "topics have the interface's numbers");
 static_assert(MODULES_FLUSH == REDISMODULE_EVENT_FLUSHDB &&
                   MODULES_SHUTDOWN == REDISMODULE_EVENT_SHUTDOWN &&
@@ -52,13 +56,22 @@ static_assert(MODULES_FLUSH == REDISMODULE_EVENT_FLUSHDB &&
                   MODULES_CONFIG == REDISMODULE_EVENT_CONFIG,
               "topics have the interface's numbers");
 
-static void listen(void)
+static_assert(GOING_DELETED == REDISMODULE_SUBEVENT_KEY_DELETED &&
+                  GOING_EXPIRED == REDISMODULE_SUBEVENT_KEY_EXPIRED &&
+                  GOING_EVICTED == REDISMODULE_SUBEVENT_KEY_EVICTED &&
+                  GOING_OVERWRITTEN == REDISMODULE_SUBEVENT_KEY_OVERWRITTEN,
+              "and so have ways to go");
+
+static void on_going(enum event_going how, const struct db *db, struct slice key);
+
+static void listen(void) NO_THREAD_SAFETY_ANALYSIS
 {
     uint32_t topics = 0;
     for (const struct subscription *s = all; s; s = s->next) {
         topics |= 1u << s->topic;
     }
     atomic_store_explicit(&modules_topics, topics, memory_order_relaxed);
+    event_set_going_watcher(topics & 1u << MODULES_KEY ? on_going : NULL);
 }
 
 /* ---- telling ---- */
@@ -182,6 +195,37 @@ static void report(enum modules_topic topic, unsigned part,
         s->callback(&ctx, (RedisModuleEvent){topic, 1}, part, fill(&data, topic, facts));
         context_end(&ctx);
     }
+}
+
+/* A time at which nothing has expired: the key is there for whoever looks, and looking takes nothing
+ * away. */
+#define BEFORE_ALL_MS 1
+
+/* Of keys, amid the change: its callback may look at keys, by the handle that it gets or by its own,
+ * and changes nothing. */
+static void on_going(enum event_going how, const struct db *db,
+                     struct slice key) NO_THREAD_SAFETY_ANALYSIS
+{
+    RedisModuleString *name = text_create(key);
+    for (const struct subscription *s = all, *next; s; s = next) {
+        next = s->next;
+        if (s->topic != MODULES_KEY) {
+            continue;
+        }
+        RedisModuleCtx ctx;
+        context_begin(&ctx, s->module, ACCESS_EXCLUSIVE);
+        ctx.db_index = db->id;
+        ctx.looks = true;
+        ctx.now_ms = BEFORE_ALL_MS;
+        RedisModuleKeyInfoV1 info = {.version = REDISMODULE_KEYINFO_VERSION,
+                                     .key = key_open(&ctx, name, REDISMODULE_READ)};
+        if (info.key) {
+            s->callback(&ctx, (RedisModuleEvent){MODULES_KEY, 1}, how, &info);
+            key_close(info.key);
+        }
+        context_end(&ctx);
+    }
+    text_release(name);
 }
 
 struct late_news {
