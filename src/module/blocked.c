@@ -142,6 +142,9 @@ static const char *refusal(const RedisModuleCtx *ctx)
     if (c->retry) {
         return "ERR Blocking module command called from Reply callback context";
     }
+    if (c->held == ACCESS_NONE) {
+        return "ERR Blocking module command called beside a command that takes long";
+    }
     if (call_may_block(c)) {
         return NULL;
     }

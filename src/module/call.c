@@ -206,6 +206,9 @@ static void run_whole(struct call *n)
  * be in the unit, and nobody who waits for a key is kept from it. */
 static bool run_in_world(RedisModuleCtx *ctx, struct call *n) NO_THREAD_SAFETY_ANALYSIS
 {
+    if (ctx->held == ACCESS_NONE) { /* within another command, which has the lock */
+        return false;
+    }
     bool stands = ctx->held == ACCESS_WORLD;
     bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
     if (!stands && ((!ctx->call && !ctx->alone) || amid)) {

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "engine/busy.h"
 #include "engine/execute.h"
 #include "module/blocked.h"
 #include "module/text.h"
@@ -53,10 +54,35 @@ static void run_held(struct call *c) REQUIRES(keyspace_lock)
     free_arguments(few, arguments, c->argc);
 }
 
+struct beside {
+    struct call *call;
+    bool ran;
+};
+
+static void run_within(void *argument) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct beside *b = argument;
+    b->ran = true;
+    run_held(b->call);
+}
+
+/* A command that may run beside a script, or a module's, that takes long: within it, on its thread,
+ * since no two run at the same time. */
+static void run_beside(struct call *c)
+{
+    struct beside b = {.call = c};
+    busy_run_within(run_within, &b);
+    if (!b.ran) {
+        reply_error(c->reply, "ERR the server ends");
+    }
+}
+
 void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
 {
     if (c->retry) {
         blocked_retry(c);
+    } else if (c->held == ACCESS_NONE) {
+        run_beside(c);
     } else if (c->held == ACCESS_WORLD) {
         keyspace_lock_exclusive();
         run_held(c);

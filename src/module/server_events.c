@@ -26,11 +26,12 @@ static const unsigned char parts[MODULES_TOPICS] = {
 struct subscription {
     struct subscription *next;
     struct module *module;
-    RedisModuleEventCallback callback;
+    RedisModuleEventCallback callback; /* NULL: ended; it goes when nobody is being told */
     unsigned topic;
 };
 
 static struct subscription *all; /* in order of subscribing */
+static unsigned telling;         /* walks along the list that are under way */
 
 static_assert(MODULES_ROLE == REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED &&
                   MODULES_LINK == REDISMODULE_EVENT_MASTER_LINK_CHANGE &&
@@ -68,7 +69,7 @@ static void listen(void) NO_THREAD_SAFETY_ANALYSIS
 {
     uint32_t topics = 0;
     for (const struct subscription *s = all; s; s = s->next) {
-        topics |= 1u << s->topic;
+        topics |= s->callback ? 1u << s->topic : 0;
     }
     atomic_store_explicit(&modules_topics, topics, memory_order_relaxed);
     event_set_going_watcher(topics & 1u << MODULES_KEY ? on_going : NULL);
@@ -180,21 +181,57 @@ static void *fill(union event_data *d, enum modules_topic topic, const struct mo
     }
 }
 
-/* A callback may subscribe, for others behind it in the list; modules neither come nor go. */
+static void sweep(void)
+{
+    for (struct subscription **link = &all; *link;) {
+        struct subscription *s = *link;
+        if (s->callback) {
+            link = &s->next;
+        } else {
+            *link = s->next;
+            mem_free(s);
+        }
+    }
+}
+
+/* A callback may subscribe, and end subscriptions; modules neither come nor go meanwhile. */
+static const struct subscription *first_of(unsigned topic)
+{
+    const struct subscription *s = all;
+    telling++;
+    while (s && (s->topic != topic || !s->callback)) {
+        s = s->next;
+    }
+    return s;
+}
+
+static const struct subscription *next_of(const struct subscription *s)
+{
+    unsigned topic = s->topic;
+    do {
+        s = s->next;
+    } while (s && (s->topic != topic || !s->callback));
+    return s;
+}
+
+static void end_telling(void)
+{
+    if (--telling == 0) {
+        sweep();
+    }
+}
+
 static void report(enum modules_topic topic, unsigned part,
                    const struct modules_facts *facts) NO_THREAD_SAFETY_ANALYSIS
 {
-    for (const struct subscription *s = all, *next; s; s = next) {
-        next = s->next;
-        if (s->topic != topic) {
-            continue;
-        }
+    for (const struct subscription *s = first_of(topic); s; s = next_of(s)) {
         union event_data data;
         RedisModuleCtx ctx;
         context_begin(&ctx, s->module, ACCESS_EXCLUSIVE);
         s->callback(&ctx, (RedisModuleEvent){topic, 1}, part, fill(&data, topic, facts));
         context_end(&ctx);
     }
+    end_telling();
 }
 
 /* A time at which nothing has expired: the key is there for whoever looks, and looking takes nothing
@@ -207,11 +244,7 @@ static void on_going(enum event_going how, const struct db *db,
                      struct slice key) NO_THREAD_SAFETY_ANALYSIS
 {
     RedisModuleString *name = text_create(key);
-    for (const struct subscription *s = all, *next; s; s = next) {
-        next = s->next;
-        if (s->topic != MODULES_KEY) {
-            continue;
-        }
+    for (const struct subscription *s = first_of(MODULES_KEY); s; s = next_of(s)) {
         RedisModuleCtx ctx;
         context_begin(&ctx, s->module, ACCESS_EXCLUSIVE);
         ctx.db_index = db->id;
@@ -225,6 +258,7 @@ static void on_going(enum event_going how, const struct db *db,
         }
         context_end(&ctx);
     }
+    end_telling();
     text_release(name);
 }
 
@@ -262,6 +296,7 @@ static const struct cron_job cron_loop = {.name = "modules", .period_ms = 1, .ru
 
 /* ---- for modules ---- */
 
+/* The module's subscription; else where one is to be linked. */
 static struct subscription **find(const struct module *m, unsigned topic)
 {
     struct subscription **link = &all;
@@ -271,11 +306,12 @@ static struct subscription **find(const struct module *m, unsigned topic)
     return link;
 }
 
-static void unlink_at(struct subscription **link)
+static void tidy(void)
 {
-    struct subscription *s = *link;
-    *link = s->next;
-    mem_free(s);
+    if (telling == 0) {
+        sweep();
+    }
+    listen();
 }
 
 /* One callback a module and event; NULL: no more. */
@@ -287,17 +323,15 @@ static int rm_subscribe(RedisModuleCtx *ctx, RedisModuleEvent event,
         return REDISMODULE_ERR;
     }
     struct subscription **link = find(ctx->module, (unsigned)event.id);
-    if (*link && callback) {
-        (*link)->callback = callback;
-    } else if (*link) {
-        unlink_at(link);
-    } else if (callback) {
+    if (!*link && callback) {
         *link = mem_calloc(1, sizeof(**link));
         (*link)->module = ctx->module;
-        (*link)->callback = callback;
         (*link)->topic = (unsigned)event.id;
     }
-    listen();
+    if (*link) {
+        (*link)->callback = callback;
+    }
+    tidy();
     return REDISMODULE_OK;
 }
 
@@ -316,14 +350,12 @@ const struct api_function server_event_functions[] = {
 
 void server_events_withdraw(const struct module *m)
 {
-    for (struct subscription **link = &all; *link;) {
-        if ((*link)->module == m) {
-            unlink_at(link);
-        } else {
-            link = &(*link)->next;
+    for (struct subscription *s = all; s; s = s->next) {
+        if (s->module == m) {
+            s->callback = NULL;
         }
     }
-    listen();
+    tidy();
 }
 
 void server_events_setup(void)
@@ -335,8 +367,8 @@ void server_events_setup(void)
 void server_events_teardown(void)
 {
     modules_set_reporter(NULL, NULL);
-    while (all) {
-        unlink_at(&all);
+    for (struct subscription *s = all; s; s = s->next) {
+        s->callback = NULL;
     }
-    listen();
+    tidy();
 }

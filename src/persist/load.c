@@ -76,26 +76,26 @@ static void safe_point(void) NO_THREAD_SAFETY_ANALYSIS
     gil_wake();
 }
 
-static void tell_modules(const struct load_source *source)
+static void tell_modules(bool is_log)
 {
     uint64_t total = load.total_bytes, done = load.done_bytes;
     if (done >= load.modules_bytes && done - load.modules_bytes < MODULES_PERIOD_BYTES) {
         return;
     }
     load.modules_bytes = done;
-    bool known = total > 0 && done <= total;
+    bool known = is_behind && total > 0 && done <= total;
     struct modules_facts facts = {.first = known ? (int)((double)done / (double)total * 1024) : -1};
-    modules_tell_news(MODULES_PROGRESS, source == &aof_load_source ? 1 : 0, &facts);
+    modules_tell_news(MODULES_PROGRESS, is_log, &facts);
 }
 
-bool load_step(uint64_t bytes_done)
+bool load_step(uint64_t bytes_done, bool is_log)
 {
     load.done_bytes = bytes_done;
+    if (modules_want(MODULES_PROGRESS)) {
+        tell_modules(is_log);
+    }
     if (!is_behind) {
         return true;
-    }
-    if (modules_want(MODULES_PROGRESS)) {
-        tell_modules(load.source);
     }
     int64_t now_ms = clock_mono_us() / 1000;
     if (now_ms - load.told_ms >= TELL_PERIOD_MS) {

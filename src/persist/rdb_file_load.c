@@ -219,7 +219,7 @@ static bool step(void *context, uint64_t offset)
 {
     struct file_loader *l = context;
     load_note_keys(l->loaded->keys, l->loaded->expired);
-    l->loaded->stopped = !load_step(offset);
+    l->loaded->stopped = !load_step(offset, false);
     return !l->loaded->stopped;
 }
 
