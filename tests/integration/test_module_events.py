@@ -18,8 +18,9 @@ def both(request, make_server, make_oracle):
     return server
 
 
-def log(c):
-    return c.call("EV.LOG")
+def log(c, *kinds):
+    """What was noted since the last time; of these kinds only, if some are named."""
+    return [line for line in c.call("EV.LOG") if not kinds or line.split()[0].decode() in kinds]
 
 
 def appended(server):
@@ -101,8 +102,9 @@ def test_the_server(both):
         c.ok("MODULE", "LOAD", path_of("shares"))
         c.ok("MODULE", "UNLOAD", "gives")
         c.ok("CONFIG", "SET", "maxmemory-samples", 7)
-        assert log(c) == [b"flush 0 db0 sync1", b"flush 1 db0 sync1", b"flush 0 db-1 sync0", b"flush 1 db-1 sync0",
-                          b"swap 0 db3 db1", b"module 0 gives 1", b"module 1 gives 1", b"config 1 maxmemory-samples"]
+        assert log(c, "flush", "swap", "module", "config") == [
+            b"flush 0 db0 sync1", b"flush 1 db0 sync1", b"flush 0 db-1 sync0", b"flush 1 db-1 sync0",
+            b"swap 0 db3 db1", b"module 0 gives 1", b"module 1 gives 1", b"config 1 maxmemory-samples"]
         c.ok("EV.CRON")
         eventually(lambda: b"cron hz10" in log(c), "the cron's beat is told")
 
@@ -113,6 +115,109 @@ def test_loading(both):
         assert [line for line in log(c) if b"loading" in line][-1:] in ([], [b"loading 3"])
         c.ok("DEBUG", "RELOAD")
         assert [line for line in log(c) if b"loading" in line] == [b"loading 0", b"loading 3"]
+
+
+def test_keys_that_a_file_brings(both):
+    with both.connect() as c:
+        c.ok("SET", "k", 1)
+        c.call("SELECT", 5)
+        c.call("RPUSH", "l", 1, 2)
+        log(c)
+        c.ok("DEBUG", "RELOAD")
+        assert sorted(log(c, "key")) == [b"key 4096 loaded k db0", b"key 4096 loaded l db5"]
+
+
+def test_loading_goes_on(both):
+    with both.connect() as c:
+        c.ok("DEBUG", "POPULATE", 60000, "key", 200)
+        before = c.call("EV.PROGRESS")
+        c.ok("DEBUG", "RELOAD")
+        assert c.call("EV.PROGRESS") > before
+        assert not log(c, "progress"), "it goes up, to 1024 at most"
+
+
+def test_saving(both):
+    """In the server: the module sees it. In a child: what it sets there is in the file, and only there."""
+    with both.connect() as c:
+        log(c)
+        c.ok("SAVE")
+        assert log(c, "saving", "child") == [b"saving 2", b"saving 3"]
+        c.call("BGSAVE")
+        seen = []
+        eventually(lambda: seen.extend(log(c, "saving", "child")) or len(seen) == 2, "the child is told of")
+        assert seen == [b"child 0", b"child 1"]
+        assert c.call("GET", "of:child") is None
+        eventually(lambda: b"rdb_bgsave_in_progress:0\r" in c.call("INFO", "persistence"), "it has ended")
+        c.ok("DEBUG", "RELOAD", "NOSAVE")
+        assert c.call("GET", "of:child") == b"0"
+
+
+def test_rewriting(both):
+    """The same of the AOF."""
+    with both.connect() as c:
+        c.ok("SET", "k", 1)
+        log(c)
+        c.call("BGREWRITEAOF")
+        seen = []
+        eventually(lambda: seen.extend(log(c, "saving", "child")) or len(seen) == 2, "the child is told of")
+        assert seen == [b"child 0", b"child 1"]
+        eventually(lambda: b"aof_rewrite_in_progress:0\r" in c.call("INFO", "persistence"), "it has ended")
+        assert c.call("GET", "of:child") is None
+        c.ok("DEBUG", "LOADAOF")
+        assert c.call("MGET", "of:child", "k") == [b"1", b"1"]
+
+
+def test_replicas_come_and_go(both, make_server):
+    replica = make_server()
+    port = both.address()[1]
+    with both.connect() as c, replica.connect() as r:
+        log(c)
+        r.ok("REPLICAOF", "127.0.0.1", port)
+        seen = []
+        eventually(lambda: seen.extend(log(c, "replica")) or len(seen) == 1, "it is online")
+        r.ok("REPLICAOF", "NO", "ONE")
+        eventually(lambda: seen.extend(log(c, "replica")) or len(seen) == 2, "it has gone")
+        assert seen == [b"replica 0", b"replica 1"]
+
+
+def test_the_loop_itself(both):
+    with both.connect() as c:
+        c.ok("EV.LOOP")
+        seen = []
+        eventually(lambda: seen.extend(log(c, "loop")) or len(seen) == 2, "it has slept")
+        assert seen == [b"loop 0", b"loop 1"]
+
+
+def test_keys_that_go(both):
+    """While they are there: the module sees what they hold."""
+    if not both.has_jobs:
+        return  # Redis has it from 7.2 on, as it has jobs
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        for words in (("RPUSH", "l", 1, 2, 3), ("SET", "l", "now a string"), ("SET", "l", "another"), ("APPEND", "l", "!"),
+                      ("DEL", "l"), ("SADD", "s", 1, 2), ("RENAME", "s", "t"), ("SADD", "u", 9), ("SINTERSTORE", "t", "u"),
+                      ("SPOP", "u"), ("HSET", "h", "f", 1), ("HDEL", "h", "f"), ("SET", "e", "1", "PX", 1)):
+            c.call(*words)
+        eventually(lambda: c.call("EXISTS", "e") == 0, "it has expired")
+        seen = log(c, "going")
+        eventually(lambda: any(b" e " in line for line in seen) or seen.extend(log(c, "going")), "the last one is told")
+        assert seen == [
+            b"going 3 l type2 length3 db0", b"going 3 l type1 length12 db0", b"going 0 l type1 length8 db0",
+            b"going 0 s type4 length2 db0", b"going 3 t type4 length2 db0", b"going 0 u type4 length0 db0",
+            b"going 0 h type3 length0 db0", b"going 1 e type1 length1 db0"]
+
+
+def test_keys_that_are_evicted(both):
+    if not both.has_jobs:
+        return
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        c.ok("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+        c.ok("SET", "k", "x" * 100)
+        log(c)
+        c.ok("CONFIG", "SET", "maxmemory", 1)
+        eventually(lambda: b"going 2 k type1 length100 db0" in log(c, "going"), "it is told")
+        c.ok("CONFIG", "SET", "maxmemory", 0)
 
 
 def test_roles(both, make_server):

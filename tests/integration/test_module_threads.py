@@ -147,6 +147,48 @@ def test_unloading_waits_for_clients(both):
         eventually(lambda: admin.call("MODULE", "UNLOAD", "blocking") == b"OK", "it can be unloaded")
 
 
+# ---- long commands
+
+@pytest.mark.parametrize("text", [None, "Still spinning"])
+def test_a_long_command_yields(both, text):
+    """Past busy-reply-threshold others are told so; what may run beside it does."""
+    said = b"BUSY " + (text.encode() if text else b"Redis is busy running a module command.")
+    with both.connect() as c, both.connect() as d:
+        d.ok("CONFIG", "SET", "busy-reply-threshold", 20)
+        waits(c, *(("BL.SPIN", text) if text else ("BL.SPIN",)))
+        eventually(lambda: str(d.call("GET", "k")).encode().find(said) >= 0, "the command takes long")
+        for words in (("SET", "k", 1), ("BL.COUNTS",), ("TH.COUNT", "k", 1, 1), ("EVAL", "return 1", 0)):
+            assert said in d.error(*words)
+        assert b"NOTBUSY" in d.error("SCRIPT", "KILL")
+        with both.connect() as late:
+            assert said in late.error("GET", "k")
+            late.ok("BL.END")
+        assert c.read() == b"over"
+        d.ok("SET", "k", 1)
+        assert d.call("GET", "k") == b"1"
+
+
+def test_what_stands_behind_a_long_command(both):
+    """The client's own requests run when it is over."""
+    with both.connect() as c, both.connect() as d:
+        d.ok("CONFIG", "SET", "busy-reply-threshold", 20)
+        c.send("SET", "k", 1)
+        c.send("BL.SPIN", "Spins")
+        c.send("GET", "k")
+        eventually(lambda: b"BUSY" in str(d.call("GET", "k")).encode(), "the command takes long")
+        d.ok("BL.END")
+        assert [c.read(), c.read(), c.read()] == [b"OK", b"over", b"1"]
+
+
+def test_a_script_that_calls_a_long_command(both):
+    with both.connect() as c, both.connect() as d:
+        d.ok("CONFIG", "SET", "busy-reply-threshold", 20)
+        waits(c, "EVAL", "return {redis.call('BL.SPIN'), redis.call('SET', 'k', '1')}", 0)
+        eventually(lambda: b"BUSY" in str(d.call("GET", "k")).encode(), "it takes long")
+        d.ok("BL.END")
+        assert c.read() == [b"over", b"OK"]
+
+
 # ---- keys
 
 def test_a_key_becomes_ready(both):

@@ -2,6 +2,7 @@
 #include "keydbmodule.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -137,6 +138,22 @@ static int bl_add(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     return start_work(ctx, client, ms, number, 1);
 }
 
+/* BL.MAYBE yes|no number: replies the number, from a thread if it is to wait. */
+static int bl_maybe(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    long long number;
+    if (argc != 3 || RedisModule_StringToLongLong(argv[2], &number) != REDISMODULE_OK) {
+        return wrong_arguments(ctx);
+    }
+    if (strcasecmp(RedisModule_StringPtrLen(argv[1], NULL), "yes") != 0) {
+        return RedisModule_ReplyWithLongLong(ctx, number);
+    }
+    RedisModuleBlockedClient *client =
+        RedisModule_BlockClient(ctx, reply_number, reply_timeout, free_number, 0);
+    RedisModule_SetDisconnectCallback(client, note_disconnected);
+    return start_work(ctx, client, 1, number, 0);
+}
+
 /* BL.ABORT: is not blocked after all. */
 static int bl_abort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
@@ -187,6 +204,30 @@ static int bl_counts(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     RedisModule_ReplyWithLongLong(ctx, counts.disconnected);
     RedisModule_ReplyWithLongLong(ctx, counts.timed_out);
     return RedisModule_ReplyWithLongLong(ctx, counts.replied);
+}
+
+/* ---- long commands ---- */
+
+static atomic_int ended;
+
+/* BL.SPIN [text]: until BL.END, which may run beside it. Replies what it was told to say. */
+static int bl_spin(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    const char *text = argc > 1 ? RedisModule_StringPtrLen(argv[1], NULL) : NULL;
+    atomic_store(&ended, 0);
+    while (!atomic_load(&ended)) {
+        RedisModule_Yield(ctx, REDISMODULE_YIELD_FLAG_CLIENTS, text);
+        usleep(200);
+    }
+    return RedisModule_ReplyWithSimpleString(ctx, "over");
+}
+
+static int bl_end(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    atomic_store(&ended, 1);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
 /* ---- by keys ---- */
@@ -249,7 +290,10 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     if (RedisModule_Init(ctx, "blocking", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK ||
         create(ctx, "bl.work", bl_work, "", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.add", bl_add, "write", 0, 0) != REDISMODULE_OK ||
+        create(ctx, "bl.maybe", bl_maybe, "", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.abort", bl_abort, "", 0, 0) != REDISMODULE_OK ||
+        create(ctx, "bl.spin", bl_spin, "", 0, 0) != REDISMODULE_OK ||
+        create(ctx, "bl.end", bl_end, "allow-busy", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.hold", bl_hold, "", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.let", bl_let, "", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.counts", bl_counts, "", 0, 0) != REDISMODULE_OK ||

@@ -13,6 +13,8 @@
 static char lines[LINES_MAX][LINE_BYTES];
 static int line_count;
 static int listens; /* to keys */
+static int progress_count;
+static uint64_t loop_part;
 
 #define NOTE(...)                                                                                  \
     do {                                                                                           \
@@ -72,6 +74,28 @@ static int on_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleS
     return REDISMODULE_OK;
 }
 
+/* Keys that a file brings. */
+static int on_loaded(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key)
+{
+    NOTE("key %d %s %s db%d", type, event, RedisModule_StringPtrLen(key, NULL),
+         RedisModule_GetSelectedDb(ctx));
+    return REDISMODULE_OK;
+}
+
+/* A key that goes is there still, and nothing can be changed. */
+static void on_going(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
+{
+    RedisModuleKey *key = ((RedisModuleKeyInfo *)data)->key;
+    (void)event;
+    if (listens) {
+        NOTE("going %d %s type%d length%d db%d", (int)part,
+             RedisModule_StringPtrLen(RedisModule_GetKeyNameFromModuleKey(key), NULL),
+             RedisModule_KeyType(key), (int)RedisModule_ValueLength(key),
+             RedisModule_GetDbIdFromModuleKey(key));
+    }
+    (void)ctx;
+}
+
 /* EV.LISTEN yes|no */
 static int ev_listen(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
@@ -115,10 +139,73 @@ static void on_server(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part
         NOTE("link %d", (int)part);
     } else if (event.id == REDISMODULE_EVENT_LOADING) {
         NOTE("loading %d", (int)part);
+    } else if (event.id == REDISMODULE_EVENT_REPLICA_CHANGE) {
+        NOTE("replica %d", (int)part);
+    } else if (event.id == REDISMODULE_EVENT_FORK_CHILD) {
+        NOTE("child %d", (int)part);
     } else if (event.id == REDISMODULE_EVENT_CONFIG) {
         const RedisModuleConfigChangeV1 *change = data;
         NOTE("config %d %s", (int)change->num_changes, change->config_names[0]);
     }
+}
+
+/* Saving: in a child what is noted goes with it, so a key is set there, which is in the file. */
+static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
+{
+    (void)event;
+    (void)data;
+    NOTE("saving %d", (int)part);
+    if (part == REDISMODULE_SUBEVENT_PERSISTENCE_RDB_START ||
+        part == REDISMODULE_SUBEVENT_PERSISTENCE_AOF_START) {
+        RedisModule_FreeCallReply(
+            RedisModule_Call(ctx, "SET", "cl", "of:child", (long long)part));
+    }
+}
+
+static void on_progress(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
+{
+    const RedisModuleLoadingProgressInfo *progress = data;
+    static int last;
+    (void)ctx;
+    (void)event;
+    if (progress->progress < last || progress->progress > 1024) {
+        NOTE("progress from %d to %d", last, progress->progress);
+    }
+    last = part == 0 ? progress->progress : 0;
+    progress_count++;
+}
+
+/* EV.PROGRESS: how often it was told. */
+static int ev_progress(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    return RedisModule_ReplyWithLongLong(ctx, progress_count);
+}
+
+/* The first time that a loop sleeps, and the first time that it wakes up after that. */
+static void on_loop(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
+{
+    (void)data;
+    if (part == loop_part) {
+        NOTE("loop %d", (int)part);
+        loop_part++;
+    }
+    if (loop_part > REDISMODULE_SUBEVENT_EVENTLOOP_AFTER_SLEEP) {
+        RedisModule_SubscribeToServerEvent(ctx, event, NULL);
+    }
+}
+
+/* EV.LOOP: notes how an event loop goes round once. */
+static int ev_loop(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    loop_part = REDISMODULE_SUBEVENT_EVENTLOOP_BEFORE_SLEEP;
+    return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_EventLoop, on_loop) ==
+                   REDISMODULE_OK
+               ? ok(ctx)
+               : RedisModule_ReplyWithError(ctx, "ERR there is no such event");
 }
 
 static void on_cron(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
@@ -270,7 +357,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         {"ev.log", ev_log},         {"ev.listen", ev_listen}, {"ev.notify", ev_notify},
         {"ev.cron", ev_cron},       {"ev.timer", ev_timer},   {"ev.stop", ev_stop},
         {"ev.info", ev_info},       {"ev.pipe", ev_pipe},     {"ev.turn", ev_turn},
-        {"ev.clients", ev_clients},
+        {"ev.clients", ev_clients}, {"ev.loop", ev_loop},     {"ev.progress", ev_progress},
     };
     (void)argv;
     (void)argc;
@@ -290,6 +377,12 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_MasterLinkChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicaChange, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_LoadingProgress, on_progress);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ForkChild, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Key, on_going);
+    RedisModule_SubscribeToKeyspaceEvents(ctx, REDISMODULE_NOTIFY_LOADED, on_loaded);
     return RedisModule_SubscribeToKeyspaceEvents(
         ctx, REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_KEY_MISS, on_key);
 }

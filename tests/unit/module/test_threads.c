@@ -99,6 +99,85 @@ static void test_nobody_is_lost(void **state)
     }
 }
 
+/* ---- fairness ---- */
+
+#define ALL_TURNS 400000
+/* Of all turns each side has at least one in so many, and each thread of a module one in so many of
+ * its side's: wide bounds, since who is on a core is the kernel's choice. */
+#define LEAST_OF_SIDE 500
+#define LEAST_OF_MODULES 40
+
+static struct {
+    _Atomic uint64_t all;
+    uint64_t of[MODULE_THREADS + SERVER_THREADS];
+} turns;
+
+/* Under the lock. False when enough were taken. */
+static bool take_turn(int number)
+{
+    turns.of[number]++;
+    return atomic_fetch_add(&turns.all, 1) + 1 < ALL_TURNS;
+}
+
+static void *compete_as_module(void *number)
+{
+    bool more = true;
+    wait_for_go();
+    while (more) {
+        threads_enter();
+        more = take_turn((int)(intptr_t)number);
+        threads_leave();
+    }
+    return NULL;
+}
+
+static void *compete_as_server(void *number)
+{
+    bool more = true;
+    thread_enter("server");
+    wait_for_go();
+    while (more) {
+        keyspace_lock_exclusive();
+        more = take_turn((int)(intptr_t)number);
+        keyspace_unlock_exclusive();
+    }
+    thread_leave();
+    return NULL;
+}
+
+/* All want the lock all the time. */
+static void test_neither_side_starves(void **state)
+{
+    pthread_t threads[MODULE_THREADS + SERVER_THREADS];
+    uint64_t of_modules = 0, of_servers = 0, least = UINT64_MAX;
+    (void)state;
+    shared.ready = 0;
+    shared.go = false;
+    for (intptr_t i = 0; i < MODULE_THREADS + SERVER_THREADS; i++) {
+        void *(*run)(void *) = i < MODULE_THREADS ? compete_as_module : compete_as_server;
+        assert_int_equal(pthread_create(&threads[i], NULL, run, (void *)i), 0);
+    }
+    while (atomic_load(&shared.ready) < MODULE_THREADS + SERVER_THREADS) {
+        sched_yield();
+    }
+    shared.go = true;
+    for (int i = 0; i < MODULE_THREADS + SERVER_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        if (i < MODULE_THREADS) {
+            of_modules += turns.of[i];
+            least = turns.of[i] < least ? turns.of[i] : least;
+        } else {
+            of_servers += turns.of[i];
+        }
+    }
+    print_message("turns: %llu of modules (least of a thread %llu), %llu of the server\n",
+                  (unsigned long long)of_modules, (unsigned long long)least,
+                  (unsigned long long)of_servers);
+    assert_true(of_modules >= ALL_TURNS / LEAST_OF_SIDE);
+    assert_true(of_servers >= ALL_TURNS / LEAST_OF_SIDE);
+    assert_true(least >= of_modules / LEAST_OF_MODULES);
+}
+
 static void *hold_until_told(void *unused)
 {
     (void)unused;
@@ -137,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nobody_is_lost),
         cmocka_unit_test(test_trying),
+        cmocka_unit_test(test_neither_side_starves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
