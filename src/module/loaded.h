@@ -17,12 +17,12 @@ struct module {
     char *path;
     struct slice *args; /* one block */
     int arg_count;
-    void *library;    /* dlopen's */
-    int options;      /* SetModuleOptions */
-    bool loading;     /* its OnLoad runs */
-    unsigned running; /* calls into it that have not returned; keyspace lock, exclusive */
-    unsigned blocked; /* clients that it has blocked; the same */
-    unsigned timers;  /* that have not fired; the same */
+    void *library;       /* dlopen's */
+    _Atomic int options; /* SetModuleOptions */
+    bool loading;        /* its OnLoad runs */
+    unsigned running;    /* calls into it that have not returned; keyspace lock, exclusive */
+    unsigned blocked;    /* clients that it has blocked; the same */
+    unsigned timers;     /* that have not fired; the same */
     struct module_command **commands;
     unsigned command_count;
     struct module *next; /* in order of loading */
