@@ -89,17 +89,35 @@ static void run_end(struct main_job *job, bool alive) NO_THREAD_SAFETY_ANALYSIS
     end_use(b, alive);
 }
 
-/* The parked call's destroy_state: on the client's thread, without a lock. */
+/* The client has its answer: the parked call's use ends here, in the hold, so that no other one is
+ * needed for it. The memory is the call's still. */
+static void settle(RedisModuleBlockedClient *b)
+{
+    b->settled = true;
+    atomic_fetch_add(&b->refs, 1);
+    end_use(b, true);
+}
+
+/* The parked call's destroy_state: on the client's thread, without a lock, after the hold in which
+ * its reply was made. */
 static void forget(void *state)
 {
     RedisModuleBlockedClient *b = state;
-    main_loop_post(&b->end);
+    if (b->settled) {
+        blocked_release(b);
+    } else {
+        main_loop_post(&b->end);
+    }
 }
 
 static void run_unblock(struct main_job *job, bool alive) NO_THREAD_SAFETY_ANALYSIS
 {
     RedisModuleBlockedClient *b =
         (RedisModuleBlockedClient *)((char *)job - offsetof(RedisModuleBlockedClient, unblock));
+    if (alive && b->making) { /* its command has let go of the lock for the world: nothing waits */
+        main_loop_post(job);
+        return;
+    }
     b->unblocked = true;
     if (alive && !b->answered && b->keys) {
         waiting_note_change(db_at(b->db_index), b->keys[0].name);
@@ -310,6 +328,7 @@ static void on_timeout(struct call *c) NO_THREAD_SAFETY_ANALYSIS
     } else {
         reply_null_array(c->reply);
     }
+    settle(b);
 }
 
 static void wait_on(RedisModuleBlockedClient *b, struct call *c) REQUIRES(keyspace_lock)
@@ -331,6 +350,7 @@ static void retry_key(RedisModuleBlockedClient *b, struct call *c) REQUIRES(keys
     struct reply_mark before = reply_mark(c->reply);
     if (call_back(b, c, b->reply_callback, BLOCKED_REPLY, ready) == REDISMODULE_OK) {
         b->answered = true;
+        settle(b);
     } else {
         reply_rewind(c->reply, before);
         wait_on(b, c);
@@ -355,6 +375,7 @@ void blocked_retry(struct call *c)
         }
         take_reply(b, c);
         c->propagated = true;
+        settle(b);
     }
 }
 

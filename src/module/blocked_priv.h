@@ -25,6 +25,7 @@ struct RedisModuleBlockedClient {
     int users;             /* the module, the parked call */
     bool unblocked;        /* UnblockClient has been worked off */
     bool answered;         /* a callback has run, or nobody waited */
+    bool settled;          /* so the parked call's use has ended, and its end is none */
     bool gone;             /* the client went before that */
     _Atomic bool asked;    /* UnblockClient has been called */
     _Atomic uint32_t refs; /* memory: the users together, and each context */
