@@ -16,11 +16,12 @@
  * started with SIGCHLD ignored) has ended too, and not well.
  *
  * CHILD_DEBUGGER differs: it runs commands. So does a child that writes an RDB or AOF file while
- * modules have asked to be told there that it does (fork_child_runs). All leaf locks are taken over its fork, in the order of
- * ranks (base/lock.h), so it finds none held and nothing behind them half changed; it holds what
- * its thread held, the keyspace lock in exclusive mode. What leads out of it is cut: logs, messages
- * to other threads, monitors, the clients that a long script serves. Of OpenSSL it may use what
- * takes no lock that is shared by connections: records of one that is established.
+ * modules have asked to be told there that it does (fork_child_runs). All leaf locks are taken over
+ * its fork, in the order of ranks (base/lock.h), so it finds none held and nothing behind them half
+ * changed; it holds what its thread held, the keyspace lock in exclusive mode. What leads out of it
+ * is cut: logs, messages to other threads, monitors, the clients that a long script serves. Of
+ * OpenSSL it may use what takes no lock that is shared by connections: records of one that is
+ * established.
  *
  * State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H

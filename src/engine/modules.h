@@ -25,12 +25,12 @@ void modules_set_teller(void (*tell)(bool last));
 /* What happens to the server, as modules may ask to be told: the interface's numbers. Parts are the
  * interface's sub-events. */
 enum modules_topic {
-    MODULES_ROLE = 0,  /* now a PRIMARY 0, a REPLICA 1 of `name`, port `first`; `ids`, `offsets` of
-                          this history and the one before */
+    MODULES_ROLE = 0, /* now a PRIMARY 0, a REPLICA 1 of `name`, port `first`; `ids`, `offsets` of
+                         this history and the one before */
     MODULES_PERSISTENCE = 1, /* in the child that writes: RDB_START 0, AOF_START 1; in the server
                                 itself: SYNC_RDB_START 2, SYNC_AOF_START 5; in either: ENDED 3,
                                 FAILED 4 */
-    MODULES_FLUSH = 2, /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
+    MODULES_FLUSH = 2,   /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
     MODULES_LOADING = 3, /* RDB_START 0, AOF_START 1, REPL_START 2, ENDED 3, FAILED 4 */
     MODULES_CLIENT = 4, /* CONNECTED 0, DISCONNECTED 1: `session`, `first` bits of modules_client */
     MODULES_SHUTDOWN = 5,    /* 0: the server ends, nothing is saved yet */

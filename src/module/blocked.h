@@ -6,11 +6,11 @@
  *
  * Two users hold a handle: the module, until its UnblockClient has been worked off (clients that
  * wait for keys have none), and the parked call, until it is answered or its client has gone. When
- * both are done the private data is freed; the memory stays for threads' contexts. UnblockClient may come at any time and on any thread, once:
- * it posts a job to the main thread (main_loop.h), which has the parked call tried again; that runs
- * the reply callback and takes what threads have replied behind it. State: keyspace, but for what
- * is said to be otherwise; what threads reply is the module's to keep in order until it unblocks
- * the client. */
+ * both are done the private data is freed; the memory stays for threads' contexts. UnblockClient
+ * may come at any time and on any thread, once: it posts a job to the main thread (main_loop.h),
+ * which has the parked call tried again; that runs the reply callback and takes what threads have
+ * replied behind it. State: keyspace, but for what is said to be otherwise; what threads reply is
+ * the module's to keep in order until it unblocks the client. */
 #ifndef MODULE_BLOCKED_H
 #define MODULE_BLOCKED_H
 

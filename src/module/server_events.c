@@ -17,10 +17,12 @@
 
 /* How many sub-events each event has that can happen here; 0: it cannot be asked for. */
 static const unsigned char parts[MODULES_TOPICS] = {
-    [MODULES_ROLE] = 2,   [MODULES_LINK] = 2,   [MODULES_LOADING] = 5,  [MODULES_ASYNC_LOAD] = 3,
-    [MODULES_CLIENT] = 2, [MODULES_FLUSH] = 2,  [MODULES_SHUTDOWN] = 1, [MODULES_CRON] = 1,
-    [MODULES_MODULE] = 2, [MODULES_SWAPDB] = 1, [MODULES_CONFIG] = 1, [MODULES_REPLICA] = 2,
-    [MODULES_KEY] = 4, [MODULES_PERSISTENCE] = 6, [MODULES_PROGRESS] = 2, [MODULES_FORK_CHILD] = 2, [MODULES_EVENT_LOOP] = 2,
+    [MODULES_ROLE] = 2,       [MODULES_LINK] = 2,        [MODULES_LOADING] = 5,
+    [MODULES_ASYNC_LOAD] = 3, [MODULES_CLIENT] = 2,      [MODULES_FLUSH] = 2,
+    [MODULES_SHUTDOWN] = 1,   [MODULES_CRON] = 1,        [MODULES_MODULE] = 2,
+    [MODULES_SWAPDB] = 1,     [MODULES_CONFIG] = 1,      [MODULES_REPLICA] = 2,
+    [MODULES_KEY] = 4,        [MODULES_PERSISTENCE] = 6, [MODULES_PROGRESS] = 2,
+    [MODULES_FORK_CHILD] = 2, [MODULES_EVENT_LOOP] = 2,
 };
 
 struct subscription {
@@ -156,10 +158,8 @@ static void *fill(union event_data *d, enum modules_topic topic, const struct mo
         d->cron = (RedisModuleCronLoopV1){.version = REDISMODULE_CRON_LOOP_VERSION, .hz = f->first};
         return d;
     case MODULES_PROGRESS:
-        d->progress =
-            (RedisModuleLoadingProgressV1){.version = REDISMODULE_LOADING_PROGRESS_VERSION,
-                                           .hz = hz(),
-                                           .progress = f->first};
+        d->progress = (RedisModuleLoadingProgressV1){
+            .version = REDISMODULE_LOADING_PROGRESS_VERSION, .hz = hz(), .progress = f->first};
         return d;
     case MODULES_MODULE:
         d->module = (RedisModuleModuleChangeV1){.version = REDISMODULE_MODULE_CHANGE_VERSION,
@@ -234,12 +234,12 @@ static void report(enum modules_topic topic, unsigned part,
     end_telling();
 }
 
-/* A time at which nothing has expired: the key is there for whoever looks, and looking takes nothing
- * away. */
+/* A time at which nothing has expired: the key is there for whoever looks, and looking takes
+ * nothing away. */
 #define BEFORE_ALL_MS 1
 
-/* Of keys, amid the change: its callback may look at keys, by the handle that it gets or by its own,
- * and changes nothing. */
+/* Of keys, amid the change: its callback may look at keys, by the handle that it gets or by its
+ * own, and changes nothing. */
 static void on_going(enum event_going how, const struct db *db,
                      struct slice key) NO_THREAD_SAFETY_ANALYSIS
 {

@@ -9,7 +9,7 @@ bool world_run(RedisModuleCtx *ctx, void (*work)(void *data), void *data) NO_THR
 {
     bool stands = ctx->held == ACCESS_WORLD;
     bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
-    bool within = ctx->held == ACCESS_NONE; /* another command, which has the lock */
+    bool within = ctx->held == ACCESS_NONE;     /* another command, which has the lock */
     if (within || (!stands && ((!ctx->call && !ctx->alone) || amid))) {
         return false;
     }

@@ -85,7 +85,7 @@ struct client {
     int low_water_bytes; /* SO_RCVLOWAT of the socket */
     struct parser parser;
     struct held_request *held; /* requests before those of the input (held.h); NULL: none */
-    struct blocked *blocked; /* while CLIENT_BLOCKED */
+    struct blocked *blocked;   /* while CLIENT_BLOCKED */
     struct continuation continuation;
     const struct command *continuation_cmd;
     uint64_t continuation_ticks;

@@ -157,8 +157,7 @@ static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part
     NOTE("saving %d", (int)part);
     if (part == REDISMODULE_SUBEVENT_PERSISTENCE_RDB_START ||
         part == REDISMODULE_SUBEVENT_PERSISTENCE_AOF_START) {
-        RedisModule_FreeCallReply(
-            RedisModule_Call(ctx, "SET", "cl", "of:child", (long long)part));
+        RedisModule_FreeCallReply(RedisModule_Call(ctx, "SET", "cl", "of:child", (long long)part));
     }
 }
 
