@@ -78,13 +78,14 @@ static void run_end(struct main_job *job, bool alive) NO_THREAD_SAFETY_ANALYSIS
     RedisModuleBlockedClient *b =
         (RedisModuleBlockedClient *)((char *)job - offsetof(RedisModuleBlockedClient, end));
     if (!b->answered) {
-        b->answered = b->gone = true;
+        b->answered = true;
         if (alive && b->disconnect_callback) {
             RedisModuleCtx ctx;
             begin_context(&ctx, b, BLOCKED_END);
             b->disconnect_callback(&ctx, b);
             context_end(&ctx);
         }
+        b->gone = true; /* as whoever frees the data is told */
     }
     end_use(b, alive);
 }

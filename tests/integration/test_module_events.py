@@ -13,7 +13,7 @@ def both(request, make_server, make_oracle):
     """A server with the module `events`: ours, and Debian's redis-server."""
     options = {"loadmodule": [path_of("events")], "enable-module-command": "yes", "appendonly": "yes",
                "enable-debug-command": "yes"}
-    server = make_server(options) if request.param == "ours" else make_oracle(options)
+    server = make_server(options, files=("appendonlydir", "dump.rdb")) if request.param == "ours" else make_oracle(options)
     server.has_jobs = request.param == "ours"  # Redis has them from 7.2 on
     return server
 
@@ -38,7 +38,7 @@ def test_keys(both):
                       ("RPUSH", "list", 1), ("LPOP", "list"), ("SADD", "s", 1), ("HSET", "h", "f", 1),
                       ("ZADD", "z", 1, "m"), ("XADD", "x", "1-1", "f", "v"), ("GET", "none"), ("MSET", "a", 1, "b", 2)):
             c.call(*words)
-        lines = log(c)
+        lines = log(c, "key")
     assert [line.rsplit(b" ", 1)[0] for line in lines] == [
         b"key 8 set k db0", b"key 8 incrby k db0", b"key 4 expire k db0", b"key 4 rename_from k db0",
         b"key 4 rename_to l db0", b"key 4 del l db0", b"key 16 rpush list db0", b"key 16 lpop list db0",
@@ -60,7 +60,7 @@ def test_an_event_of_its_own(both):
         c.ok("EV.LISTEN", "yes")
         c.call("SELECT", 2)
         assert (c.call("EV.NOTIFY", "odd", "k") & 3) == 3
-        assert log(c) == [b"key 8192 odd k db2 gone"]
+        assert log(c, "key") == [b"key 8192 odd k db2 gone"]
 
 
 def test_jobs_after_events(both):
@@ -87,8 +87,8 @@ def test_what_is_told_because_of_an_event(both):
         c.ok("EV.LISTEN", "yes")
         c.ok("SET", "told", 1)
         text = eventually(lambda: "telling" in appended(both) and appended(both), "it is in the log")
-        assert [text.index(word) for word in ("MULTI", "told", "telling", "EXEC")] == sorted(
-            text.index(word) for word in ("MULTI", "told", "telling", "EXEC")), text
+        places = [text.index(word) for word in ("MULTI", "SET\n", "telling", "EXEC")]
+        assert places[0] == min(places) and places[3] == max(places), text  # Redis tells the other one first
 
 
 # ---- the server
@@ -129,7 +129,7 @@ def test_keys_that_a_file_brings(both):
 
 def test_loading_goes_on(both):
     with both.connect() as c:
-        c.ok("DEBUG", "POPULATE", 60000, "key", 200)
+        c.ok("DEBUG", "POPULATE", 300000)
         before = c.call("EV.PROGRESS")
         c.ok("DEBUG", "RELOAD")
         assert c.call("EV.PROGRESS") > before
@@ -231,7 +231,8 @@ def test_roles(both, make_server):
         assert lines == [b"role 1 master0 host '127.0.0.1' port%d id40" % port, b"loading 2", b"loading 3", b"link 0"]
         c.ok("REPLICAOF", "NO", "ONE")
         lines = [line for line in log(c) if line.split()[0] in (b"role", b"link")]
-        assert sorted(lines) == [b"link 1", b"role 0 master1 host '' port0 id40"]
+        lines = [line.split(b" port")[0] for line in lines]  # Redis keeps that
+        assert set(lines) == {b"link 1", b"role 0 master1 host ''"}  # Redis 7.0 tells of the link twice
 
 
 def test_clients_come_and_go(both):
@@ -241,7 +242,7 @@ def test_clients_come_and_go(both):
         with both.connect() as d:
             d.call("SELECT", 2)
         seen = []
-        eventually(lambda: seen.extend(log(c)) or len(seen) == 2, "both are told")
+        eventually(lambda: seen.extend(log(c, "client")) or len(seen) == 2, "both are told")
         assert seen == [b"client 0 127.0.0.1 db0 id port", b"client 1 127.0.0.1 db2 id port"]
         c.ok("EV.CLIENTS", "no")
 
@@ -258,7 +259,7 @@ def test_timers(both):
         assert c.call("EV.STOP", late) == b"late"
         assert c.call("EV.STOP", late) is None and c.call("EV.INFO", late) is None
         eventually(lambda: c.call("LLEN", "timers") == 3, "all have fired")
-        assert log(c) == [b"timer now db3", b"timer a db3", b"timer b db3"]
+        assert log(c, "timer") == [b"timer now db3", b"timer a db3", b"timer b db3"]
         assert c.call("LRANGE", "timers", 0, -1) == [b"now", b"a", b"b"]
 
 
@@ -266,12 +267,12 @@ def test_the_event_loop(both):
     with both.connect() as c:
         log(c)
         c.ok("EV.TURN")
-        eventually(lambda: log(c) == [b"turn once"], "it has run")
+        eventually(lambda: log(c, "turn") == [b"turn once"], "it has run")
         for _ in range(5):
             seen = []
             c.ok("EV.PIPE")
-            eventually(lambda: seen.extend(log(c)) or len(seen) == 2, "both ends are told")
-            assert seen == [b"writable 2", b"readable 1 x"]
+            eventually(lambda: seen.extend(log(c, "readable", "writable")) or len(seen) == 2, "both ends are told")
+            assert seen[0] == b"writable 2" and seen[1] in (b"readable 1 x", b"readable 3 x")  # the other end is closed
 
 
 def test_all_from_four_threads(both):

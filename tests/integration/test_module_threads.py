@@ -31,7 +31,7 @@ def blocked(c, count):
 
 def counts(c):
     """[freed, disconnected, timed out, replied]"""
-    return c.call("BL.COUNTS")
+    return c.call("BL.COUNTS")[:4]
 
 
 # ---- blocking
@@ -91,7 +91,7 @@ def test_a_client_that_goes(both):
         c.close()
         eventually(lambda: counts(admin)[1] == 1, "the module is told")
         assert admin.call("BL.LET", 1) == 1
-        eventually(lambda: counts(admin) == [1, 1, 0, 0], "the data are freed, nobody is replied to")
+        eventually(lambda: admin.call("BL.COUNTS") == [1, 1, 0, 0, 1], "the data are freed, nobody is replied to")
 
 
 def test_client_unblock(both):
@@ -180,7 +180,9 @@ def test_what_stands_behind_a_long_command(both):
         assert [c.read(), c.read(), c.read()] == [b"OK", b"over", b"1"]
 
 
-def test_a_script_that_calls_a_long_command(both):
+def test_a_script_that_calls_a_long_command(make_server):
+    """(Redis 7.0 crashes.)"""
+    both = make_server({"loadmodule": [path_of("blocking")]})
     with both.connect() as c, both.connect() as d:
         d.ok("CONFIG", "SET", "busy-reply-threshold", 20)
         waits(c, "EVAL", "return {redis.call('BL.SPIN'), redis.call('SET', 'k', '1')}", 0)
@@ -199,6 +201,7 @@ def test_a_key_becomes_ready(both):
         admin.call("SET", "a", "no list")
         blocked(admin, 1)
         admin.call("RPUSH", "b", "two")
+        admin.ok("BL.SIGNAL", "b")  # Redis tells of keys that are new only
         assert c.read() == [b"b", b"one"]
         assert admin.call("LRANGE", "b", 0, -1) == [b"two"]
         eventually(lambda: counts(admin)[0] == 1, "the data are freed")

@@ -12,7 +12,7 @@
 
 /* What has happened, for BL.COUNTS; all of it under the server's lock. */
 static struct {
-    long long freed, disconnected, timed_out, replied;
+    long long freed, disconnected, timed_out, replied, freed_alone;
 } counts;
 
 static RedisModuleBlockedClient *held[HELD_MAX];
@@ -31,8 +31,8 @@ static int wrong_arguments(RedisModuleCtx *ctx)
 
 static void free_number(RedisModuleCtx *ctx, void *data)
 {
-    (void)ctx;
     counts.freed++;
+    counts.freed_alone += RedisModule_BlockedClientDisconnected(ctx);
     RedisModule_Free(data);
 }
 
@@ -60,8 +60,9 @@ static int reply_timeout(RedisModuleCtx *ctx, RedisModuleString **argv, int argc
 
 static void note_disconnected(RedisModuleCtx *ctx, RedisModuleBlockedClient *client)
 {
+    (void)ctx;
     (void)client;
-    counts.disconnected += RedisModule_BlockedClientDisconnected(ctx) ? 1 : 1000;
+    counts.disconnected++;
 }
 
 static long long *number_of(long long n)
@@ -199,11 +200,12 @@ static int bl_counts(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     (void)argv;
     (void)argc;
-    RedisModule_ReplyWithArray(ctx, 4);
+    RedisModule_ReplyWithArray(ctx, 5);
     RedisModule_ReplyWithLongLong(ctx, counts.freed);
     RedisModule_ReplyWithLongLong(ctx, counts.disconnected);
     RedisModule_ReplyWithLongLong(ctx, counts.timed_out);
-    return RedisModule_ReplyWithLongLong(ctx, counts.replied);
+    RedisModule_ReplyWithLongLong(ctx, counts.replied);
+    return RedisModule_ReplyWithLongLong(ctx, counts.freed_alone);
 }
 
 /* ---- long commands ---- */

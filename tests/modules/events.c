@@ -85,7 +85,7 @@ static int on_loaded(RedisModuleCtx *ctx, int type, const char *event, RedisModu
 /* A key that goes is there still, and nothing can be changed. */
 static void on_going(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
 {
-    RedisModuleKey *key = ((RedisModuleKeyInfo *)data)->key;
+    RedisModuleKey *key = ((RedisModuleKeyInfoV1 *)data)->key;
     (void)event;
     if (listens) {
         NOTE("going %d %s type%d length%d db%d", (int)part,
@@ -163,7 +163,7 @@ static void on_saving(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part
 
 static void on_progress(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
 {
-    const RedisModuleLoadingProgressInfo *progress = data;
+    const RedisModuleLoadingProgressV1 *progress = data;
     static int last;
     (void)ctx;
     (void)event;
