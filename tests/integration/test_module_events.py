@@ -233,6 +233,7 @@ def test_roles(both, make_server):
         lines = [line for line in log(c) if line.split()[0] in (b"role", b"link")]
         lines = [line.split(b" port")[0] for line in lines]  # Redis keeps that
         assert set(lines) == {b"link 1", b"role 0 master1 host ''"}  # Redis 7.0 tells of the link twice
+        eventually(lambda: b"aof_rewrite_in_progress:0\r" in c.call("INFO", "persistence"), "the log has a base again")
 
 
 def test_clients_come_and_go(both):

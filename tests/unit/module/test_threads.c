@@ -105,7 +105,7 @@ static void test_nobody_is_lost(void **state)
 /* Of all turns each side has at least one in so many, and each thread of a module one in so many of
  * its side's: wide bounds, since who is on a core is the kernel's choice. */
 #define LEAST_OF_SIDE 500
-#define LEAST_OF_MODULES 40
+#define LEAST_OF_MODULES 400
 
 static struct {
     _Atomic uint64_t all;
