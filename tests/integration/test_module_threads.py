@@ -191,6 +191,49 @@ def test_a_script_that_calls_a_long_command(make_server):
         assert c.read() == [b"over", b"OK"]
 
 
+def test_a_thread_that_keeps_the_lock_long(make_server):
+    """It may say so as a command may. (In Redis only the main thread may.)"""
+    server = make_server({"loadmodule": [path_of("threads")]})
+    with server.connect() as c, server.connect() as d:
+        d.ok("CONFIG", "SET", "busy-reply-threshold", 20)
+        waits(c, "TH.SPIN")
+        eventually(lambda: b"BUSY a thread spins" in str(d.call("GET", "k")).encode(), "it takes long")
+        d.ok("TH.END")
+        assert c.read() == b"over"
+        d.ok("SET", "k", 1)
+
+
+def test_a_client_that_comes_beside_a_long_command(make_server):
+    """Its thread does not wait for the long one, though a module wants to know of it: it is told later."""
+    server = make_server({"loadmodule": [path_of("threads")], "enable-module-command": "yes"})
+    with server.connect() as c, server.connect() as d:
+        d.ok("MODULE", "LOAD", path_of("events"))
+        d.ok("CONFIG", "SET", "busy-reply-threshold", 20)
+        d.call("EV.LOG")
+        d.ok("EV.CLIENTS", "yes")
+        waits(c, "TH.SPIN")
+        eventually(lambda: b"BUSY" in str(d.call("GET", "k")).encode(), "it takes long")
+        others = [server.connect() for _ in range(4)]
+        for other in others:
+            assert b"BUSY" in other.error("GET", "k")
+        others[0].ok("TH.END")
+        assert c.read() == b"over"
+        for other in others:
+            assert other.call("GET", "k") is None
+        assert [line.split()[:2] for line in d.call("EV.LOG")] == [[b"client", b"0"]] * 4
+        for other in others:
+            other.close()
+
+
+def test_a_script_within_a_script(make_server):
+    """By way of a module: refused, there is one at a time."""
+    server = make_server({"loadmodule": [path_of("example")]})
+    with server.connect() as c:
+        assert b"a script runs" in c.error(
+            "EVAL", "return redis.call('EX.CALL', 'forward', 'E', 'EVAL', 'return 1', '0')", 0)
+        assert c.call("EVAL", "return 7", 0) == 7
+
+
 # ---- keys
 
 def test_a_key_becomes_ready(both):
@@ -262,6 +305,13 @@ def test_threads_beside_clients(both):
             user.join()
         assert not errors
         assert c.call("MGET", "n", "m", "user0", "user1") == [b"1200", b"1200", b"600", b"600"]
+
+
+def test_a_thread_that_configures(both):
+    """What needs all others to stand still, from a thread."""
+    with both.connect() as c:
+        for _ in range(5):
+            assert c.call("TH.CONFIG") == [b"OK", [b"maxmemory-samples", b"9"]]
 
 
 def test_a_thread_without_a_client(both):

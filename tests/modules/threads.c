@@ -43,7 +43,7 @@ static void add_one(RedisModuleCtx *ctx, const struct crowd *c)
     RedisModule_FreeCallReply(RedisModule_Call(ctx, "SET", "!sl", c->key, value + 1));
 }
 
-static void *run(void *argument)
+static void *run_crowd(void *argument)
 {
     struct crowd *c = argument;
     RedisModuleCtx *ctx = RedisModule_GetThreadSafeContext(c->client);
@@ -84,7 +84,7 @@ static int th_count(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     atomic_init(&c->left, (int)threads);
     for (long long i = 0; i < threads; i++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, run, c) != 0) {
+        if (pthread_create(&thread, NULL, run_crowd, c) != 0) {
             abort();
         }
         pthread_detach(thread);
@@ -119,11 +119,95 @@ static int th_detach(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     return RedisModule_ReplyWithSimpleString(ctx, "OK");
 }
 
+/* ---- calls of a thread that need all others to stand still, and long ones ---- */
+
+struct task {
+    RedisModuleBlockedClient *client;
+    void (*run)(RedisModuleCtx *ctx);
+};
+
+static void *run_task(void *argument)
+{
+    struct task *t = argument;
+    RedisModuleCtx *ctx = RedisModule_GetThreadSafeContext(t->client);
+    RedisModule_ThreadSafeContextLock(ctx);
+    t->run(ctx);
+    RedisModule_ThreadSafeContextUnlock(ctx);
+    RedisModule_FreeThreadSafeContext(ctx);
+    RedisModule_UnblockClient(t->client, NULL);
+    free(t);
+    return NULL;
+}
+
+static int start_task(RedisModuleCtx *ctx, void (*run)(RedisModuleCtx *ctx))
+{
+    pthread_t thread;
+    struct task *t = malloc(sizeof(*t));
+    *t = (struct task){RedisModule_BlockClient(ctx, NULL, NULL, NULL, 0), run};
+    if (pthread_create(&thread, NULL, run_task, t) != 0) {
+        abort();
+    }
+    pthread_detach(thread);
+    return REDISMODULE_OK;
+}
+
+static void configure(RedisModuleCtx *ctx)
+{
+    RedisModuleCallReply *set =
+        RedisModule_Call(ctx, "CONFIG", "ccl", "SET", "maxmemory-samples", (long long)9);
+    RedisModuleCallReply *got = RedisModule_Call(ctx, "CONFIG", "cc", "GET", "maxmemory-samples");
+    RedisModule_ReplyWithArray(ctx, 2);
+    RedisModule_ReplyWithCallReply(ctx, set);
+    RedisModule_ReplyWithCallReply(ctx, got);
+    RedisModule_FreeCallReply(set);
+    RedisModule_FreeCallReply(got);
+}
+
+/* TH.CONFIG */
+static int th_config(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    return start_task(ctx, configure);
+}
+
+static atomic_int ended;
+
+static void spin(RedisModuleCtx *ctx)
+{
+    const struct timespec pause = {.tv_nsec = 200 * 1000};
+    while (!atomic_load(&ended)) {
+        RedisModule_Yield(ctx, REDISMODULE_YIELD_FLAG_CLIENTS, "a thread spins");
+        nanosleep(&pause, NULL);
+    }
+    RedisModule_ReplyWithSimpleString(ctx, "over");
+}
+
+/* TH.SPIN: a thread keeps the lock until TH.END, and yields. */
+static int th_spin(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    atomic_store(&ended, 0);
+    return start_task(ctx, spin);
+}
+
+static int th_end(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    atomic_store(&ended, 1);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
     (void)argv;
     (void)argc;
     if (RedisModule_Init(ctx, "threads", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "th.config", th_config, "", 0, 0, 0) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "th.spin", th_spin, "", 0, 0, 0) != REDISMODULE_OK ||
+        RedisModule_CreateCommand(ctx, "th.end", th_end, "allow-busy", 0, 0, 0) != REDISMODULE_OK ||
         RedisModule_CreateCommand(ctx, "th.count", th_count, "write", 1, 1, 1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
