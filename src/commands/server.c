@@ -177,7 +177,6 @@ static bool server_shutdown_parse(const struct call *c, unsigned *flags)
 static void server_end_now(struct call *c, unsigned flags) REQUIRES(gil);
 static void server_end_now(struct call *c, unsigned flags)
 {
-    modules_news(MODULES_SHUTDOWN, 0, NULL);
     if (snapshot_ops()->before_exit(flags)) {
         shutdown_request(flags | SHUTDOWN_READY);
     } else {

@@ -33,7 +33,7 @@ enum modules_topic {
     MODULES_FLUSH = 2,   /* START 0, END 1: `first` is the database, -1 all; `second`: not lazily */
     MODULES_LOADING = 3, /* RDB_START 0, AOF_START 1, REPL_START 2, ENDED 3, FAILED 4 */
     MODULES_CLIENT = 4, /* CONNECTED 0, DISCONNECTED 1: `session`, `first` bits of modules_client */
-    MODULES_SHUTDOWN = 5,    /* 0: the server ends, nothing is saved yet */
+    MODULES_SHUTDOWN = 5,    /* 0: the server ends, everything is saved */
     MODULES_REPLICA = 6,     /* one of ours: ONLINE 0, OFFLINE 1 */
     MODULES_LINK = 7,        /* to the primary: UP 0, DOWN 1 */
     MODULES_CRON = 8,        /* 0; `first`: how many times a second */

@@ -418,7 +418,6 @@ static bool may_end(unsigned *flags)
         if (!(*flags & SHUTDOWN_WAITED) && shutdown_wait_begin(*flags)) {
             return false;
         }
-        modules_news(MODULES_SHUTDOWN, 0, NULL);
         if (!snapshot_ops()->before_exit(*flags)) {
             shutdown_wait_end();
             return false;
@@ -566,6 +565,14 @@ static bool start(struct event_base *base)
     return true;
 }
 
+/* When nothing more is saved: from now on their values may be gone. No other thread is left. */
+static void tell_modules_of_end(void)
+{
+    gil_wake();
+    modules_news(MODULES_SHUTDOWN, 0, NULL);
+    gil_sleep();
+}
+
 static int serve(void)
 {
     struct event_base *base = loop_create();
@@ -589,6 +596,7 @@ static int serve(void)
     migrate_teardown();
     if (!failed) {
         save_at_exit(flags);
+        tell_modules_of_end();
         aof_at_exit();
     }
     loop_destroy(base);

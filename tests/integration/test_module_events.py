@@ -220,6 +220,19 @@ def test_keys_that_are_evicted(both):
         c.ok("CONFIG", "SET", "maxmemory", 0)
 
 
+@pytest.mark.parametrize("words", [("SHUTDOWN", "NOSAVE"), ("SHUTDOWN", "SAVE"), None])
+def test_the_end(both, words):
+    """Told last of all, once, when everything is saved."""
+    with both.connect() as c:
+        c.ok("SET", "k", 1)
+        if words:
+            c.send(*words)
+            both.wait_exit()
+    if not words:
+        both.stop()
+    assert both.output().count("told of the end, with 1 keys") == 1
+
+
 def test_roles(both, make_server):
     primary = make_server()
     port = primary.address()[1]

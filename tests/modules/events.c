@@ -121,7 +121,6 @@ static int ev_notify(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 static void on_server(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part, void *data)
 {
-    (void)ctx;
     if (event.id == REDISMODULE_EVENT_FLUSHDB) {
         const RedisModuleFlushInfo *flush = data;
         NOTE("flush %d db%d sync%d", (int)part, flush->dbnum, flush->sync);
@@ -143,6 +142,8 @@ static void on_server(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t part
         NOTE("replica %d", (int)part);
     } else if (event.id == REDISMODULE_EVENT_FORK_CHILD) {
         NOTE("child %d", (int)part);
+    } else if (event.id == REDISMODULE_EVENT_SHUTDOWN) {
+        RedisModule_Log(ctx, "notice", "told of the end, with %llu keys", RedisModule_DbSize(ctx));
     } else if (event.id == REDISMODULE_EVENT_CONFIG) {
         const RedisModuleConfigChangeV1 *change = data;
         NOTE("config %d %s", (int)change->num_changes, change->config_names[0]);
@@ -376,6 +377,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_MasterLinkChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ModuleChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Config, on_server);
+    RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Shutdown, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Persistence, on_saving);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicaChange, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_LoadingProgress, on_progress);
