@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <time.h>
 
-/* Steps of one hold: callbacks of modules take as long as they like. */
+/* Steps of one hold, and the time after which none begins in it: callbacks of modules take as long
+ * as they like. */
 #define STEPS_A_HOLD 64
+#define HOLD_MAX_US 100
 /* When to look again beside a script that takes long. */
 #define BUSY_PAUSE_US (10 * 1000)
 /* Longest time that the timer is set for. */
@@ -76,7 +78,8 @@ static bool take_steps(bool (*step)(void))
         if (!main_loop_begin_hold()) {
             return false;
         }
-        for (int i = 0; i < STEPS_A_HOLD && more; i++) {
+        uint64_t until_us = clock_mono_us() + HOLD_MAX_US;
+        for (int i = 0; i < STEPS_A_HOLD && more && (i == 0 || clock_mono_us() < until_us); i++) {
             more = step();
         }
         main_loop_end_hold();
