@@ -12,6 +12,8 @@
 
 /* Arguments that need no block of their own. */
 #define FEW_ARGUMENTS 16
+/* Calls for which a command that has blocked its client is expected to do so again. */
+#define EXPECTED_CALLS 256
 
 static RedisModuleString **make_arguments(RedisModuleString **few, const struct slice *argv,
                                           struct blob **blobs, int argc)
@@ -36,6 +38,18 @@ static void free_arguments(RedisModuleString **few, RedisModuleString **argument
     }
 }
 
+/* A command that has blocked a client is expected to do so again, for some calls: what follows them
+ * is not even parsed. One that seldom does is cheap most of the time. */
+static void note_blocking(struct module_command *m, bool blocks) REQUIRES(keyspace_lock);
+static void note_blocking(struct module_command *m, bool blocks)
+{
+    unsigned expected = atomic_load_explicit(&m->expected, memory_order_relaxed);
+    if (unlikely(blocks || expected > 0)) {
+        atomic_store_explicit(&m->expected, blocks ? EXPECTED_CALLS : expected - 1,
+                              memory_order_relaxed);
+    }
+}
+
 static void run_held(struct call *c) REQUIRES(keyspace_lock)
 {
     struct module_command *m = run_command_of(c->cmd);
@@ -46,8 +60,8 @@ static void run_held(struct call *c) REQUIRES(keyspace_lock)
     struct reply_mark before = reply_mark(c->reply);
     m->function(&ctx, arguments, c->argc);
     c->propagated = true; /* only what it has told itself */
+    note_blocking(m, ctx.blocks);
     if (ctx.blocks) {
-        atomic_store_explicit(&m->has_waited, true, memory_order_relaxed);
         blocked_park(&ctx, before);
     }
     context_end(&ctx);
@@ -94,7 +108,7 @@ void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
 
 bool run_may_wait(const struct call *c)
 {
-    return atomic_load_explicit(&run_command_of(c->cmd)->has_waited, memory_order_relaxed);
+    return atomic_load_explicit(&run_command_of(c->cmd)->expected, memory_order_relaxed) > 0;
 }
 
 void run_container(struct call *c)

@@ -17,7 +17,7 @@ struct module_command {
     RedisModuleCommandArg *arguments; /* owned, NULL-terminated; NULL: none */
     bool has_info;                    /* SetCommandInfo was there */
     bool tells_keys, tells_channels;  /* getkeys-api, getchannels-api */
-    _Atomic bool has_waited;          /* it has blocked a client: what follows it waits at once */
+    _Atomic unsigned expected;        /* so many calls to come may well block their client */
 };
 
 static inline struct module_command *run_command_of(const struct command *c)
@@ -28,7 +28,7 @@ static inline struct module_command *run_command_of(const struct command *c)
 /* The handler of all commands of modules. Exclusive mode, or the world, in which it takes the
  * keyspace lock itself. */
 void run_command(struct call *c);
-/* Whether calls of the command have blocked their client so far (command_row.may_wait). */
+/* Whether the command has blocked a client lately (command_row.may_wait). */
 bool run_may_wait(const struct call *c);
 /* The handler of a command that only has subcommands, when none of them was meant. */
 void run_container(struct call *c);

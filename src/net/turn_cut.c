@@ -1,11 +1,11 @@
 /* Commands that nobody expected to wait. See turn_priv.h.
  *
  * A module may block its client in any command, and nearly none ever does: so what a client sends
- * behind such a command is in the same batch until the command has blocked for the first time
- * (struct command_row, may_wait). Then the batch is cut there: requests behind it are copied, and
- * prepared anew when the client has its reply. For that nothing may have been done to the client's
- * session when they were prepared: what opens, fills or takes a transaction, and what ends the
- * stream, is put off to the next batch (turn.c, `uncertain`). */
+ * behind such a command is in the same batch, unless the command has blocked a client lately
+ * (struct command_row, may_wait). When it does, the batch is cut there: requests behind it are
+ * copied, and prepared anew when the client has its reply. For that nothing may have been done to
+ * the client's session when they were prepared: what opens, fills or takes a transaction, and what
+ * ends the stream, is put off to the next batch (turn.c, `uncertain`). */
 #include "engine/execute.h"
 #include "net/held.h"
 #include "net/turn_priv.h"
