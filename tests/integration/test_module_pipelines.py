@@ -73,6 +73,7 @@ def test_a_module_that_blocks_in_a_transaction_does_not(both):
         replies = c.pipeline([("MULTI",), maybe(True, 1), ("PING",), ("EXEC",), maybe(True, 2), ("PING",)])
         assert isinstance(replies[3][0], Error) and replies[3][1] == b"PONG"
         assert replies[4:] == [2, b"PONG"]
+        eventually(lambda: c.call("BL.COUNTS")[0] == 2, "all data are freed")
 
 
 def test_large_arguments_behind(both):
