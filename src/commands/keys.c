@@ -101,6 +101,9 @@ static void put_as_new(struct keyref *ref, struct entry *entry_take) REQUIRES(ke
 {
     bool replaced = ref->entry != NULL;
     uint32_t clock = entry_clock(entry_take);
+    if (replaced) {
+        event_key_goes(GOING_DELETED, ref->db, ref->key.name);
+    }
     db_put(ref, entry_take);
     entry_set_clock(ref->entry, clock);
     if (replaced) {

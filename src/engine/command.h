@@ -135,8 +135,9 @@ struct command_row {
     /* For a command with CMD_BARRIER whose calls tell by their arguments and session whether they
      * are barriers (HELLO). NULL: all are. */
     bool (*is_barrier)(const struct call *c);
-    /* For a command with CMD_BLOCKING whose calls tell by their arguments whether they may come to
-     * wait (WAIT). NULL: all may, but see parked_possible. */
+    /* For a command with CMD_MAY_WAIT: whether a call may come to wait, as its arguments tell
+     * (WAIT), or what has been seen of a module's. (A call of a module that has said no may wait
+     * all the same: net/turn_cut.c.) NULL: all may, but see parked_possible. */
     bool (*may_wait)(const struct call *c);
     /* Asked to learn whether the server is well: refused, as a write is, while its disk fails. */
     bool is_probe;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "engine/modules.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -631,6 +632,25 @@ static void set_settle(const struct set_item *items, int count, bool accepted)
     }
 }
 
+/* Modules are told which options have changed. */
+static void tell_modules(const struct set_item *items, int count)
+{
+    if (!modules_want(MODULES_CONFIG)) {
+        return;
+    }
+    const char **names = mem_alloc((size_t)count * sizeof(*names));
+    struct modules_facts facts = {.names = names};
+    for (int i = 0; i < count; i++) {
+        if (items[i].changed) {
+            names[facts.first++] = items[i].entry->option->name;
+        }
+    }
+    if (facts.first > 0) {
+        modules_tell_news(MODULES_CONFIG, 0, &facts);
+    }
+    mem_free(names);
+}
+
 bool config_set_from(const struct slice *pairs, int pair_count, bool peer_is_local,
                      struct slice *failed, const char **error)
 {
@@ -662,6 +682,9 @@ bool config_set_from(const struct slice *pairs, int pair_count, bool peer_is_loc
         }
     }
     set_settle(items, count, done);
+    if (done) {
+        tell_modules(items, count);
+    }
     for (int i = 0; i < count; i++) {
         if (items[i].entry != NULL) {
             items[i].entry->pending = false;

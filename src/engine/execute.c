@@ -10,6 +10,7 @@
 #include "engine/cmdstats.h"
 #include "engine/gate.h"
 #include "engine/latency.h"
+#include "engine/modules.h"
 #include "engine/parked.h"
 #include "engine/propagate.h"
 #include "engine/slowlog.h"
@@ -454,6 +455,24 @@ static void run_handler(struct call *c, struct reply_mark before)
     }
 }
 
+/* What modules do because of a call's events is told to the logs as one with the call. */
+static inline bool begin_telling(const struct call *c)
+{
+    if (c->held != ACCESS_EXCLUSIVE || likely(!modules_listen)) {
+        return false;
+    }
+    propagate_begin_unit();
+    return true;
+}
+
+static inline void end_telling(const struct call *c, bool told) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (unlikely(told)) {
+        modules_tell(!c->nested);
+        propagate_end_unit();
+    }
+}
+
 void call_run(struct call *c)
 {
     if (unlikely(c->refusal.ptr)) {
@@ -465,6 +484,7 @@ void call_run(struct call *c)
     }
     struct reply_mark before = reply_mark(c->reply);
     const struct call *outer = call_running;
+    bool told = begin_telling(c);
     call_running = c;
     run_handler(c, before);
     call_running = outer;
@@ -479,6 +499,7 @@ void call_run(struct call *c)
         return;
     }
     note_outcome(c, before.errors);
+    end_telling(c, told);
     if (unlikely(c->session->tracking)) {
         tracking_after_call(c);
     }
@@ -506,12 +527,15 @@ bool call_continue(struct call *c)
     c->db = db_at(c->session->db_index);
     reply_allow_loss(c->reply, false); /* there is no going back to before the first slice */
     const char *why = gate_any() && !c->nested ? gate_refusal_midway(c) : NULL;
+    bool told = begin_telling(c);
     if (unlikely(why)) {
         reply_error(c->reply, why);
     } else if (!run_step(c)) {
+        end_telling(c, told);
         return false;
     }
     note_outcome(c, errors_before);
+    end_telling(c, told);
     call_abandon(&c->continuation);
     serve_waiters(c);
     return true;

@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "engine/busy.h"
 #include "engine/execute.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 
 #include <assert.h>
@@ -23,7 +24,11 @@
 /* An exit status has eight bits. */
 #define EXIT_MAX 255
 
+/* Children of which modules have been told that they were born, at most. */
+#define TOLD_MAX 16
+
 static void (*begin_child)(enum child_kind kind);
+static _Atomic int told[TOLD_MAX]; /* their pids; 0: free */
 static bool is_child;
 static _Atomic uint64_t latest_us;
 
@@ -57,11 +62,17 @@ static void cut_off(void)
     busy_be_alone();
 }
 
+bool fork_child_runs(enum child_kind kind)
+{
+    bool writes = kind == CHILD_SAVE || kind == CHILD_AOF_REWRITE || kind == CHILD_TRANSFER;
+    return kind == CHILD_DEBUGGER || (writes && modules_want(MODULES_PERSISTENCE));
+}
+
 /* What the child does first. */
 static void become_child(enum child_kind kind, int parent, int keep)
 {
     is_child = true;
-    if (kind == CHILD_DEBUGGER) {
+    if (fork_child_runs(kind)) {
         cut_off();
     } else {
         lock_forbid();
@@ -86,10 +97,32 @@ static void become_child(enum child_kind kind, int parent, int keep)
     }
 }
 
+static void tell_born(int pid)
+{
+    for (int i = 0; modules_want(MODULES_FORK_CHILD) && i < TOLD_MAX; i++) {
+        int none = 0;
+        if (atomic_compare_exchange_strong(&told[i], &none, pid)) {
+            modules_news_later(MODULES_FORK_CHILD, 0);
+            return;
+        }
+    }
+}
+
+/* (It may be the process that takes the server's place, of which nobody was told.) */
+static void tell_died(int pid)
+{
+    for (int i = 0; i < TOLD_MAX; i++) {
+        int expected = pid;
+        if (atomic_compare_exchange_strong(&told[i], &expected, 0)) {
+            modules_news_later(MODULES_FORK_CHILD, 1);
+        }
+    }
+}
+
 int fork_child(enum child_kind kind, int keep)
 {
     int parent = (int)getpid();
-    bool runs = kind == CHILD_DEBUGGER;
+    bool runs = fork_child_runs(kind);
     assert(!runs || keyspace_is_exclusive());
     uint64_t begin = spike_begin(), begin_us = clock_mono_us();
     if (runs) {
@@ -107,6 +140,9 @@ int fork_child(enum child_kind kind, int keep)
     if (pid > 0) {
         atomic_store_explicit(&latest_us, clock_mono_us() - begin_us, memory_order_relaxed);
         stats_add(STAT_FORKS, 1);
+        if (kind != CHILD_DEBUGGER) {
+            tell_born(pid);
+        }
     }
     spike_end("fork", begin);
     errno = error;
@@ -140,6 +176,7 @@ static bool reap(int *pid, int options, struct child_end *end)
         return false;
     }
     *end = got < 0 ? (struct child_end){errno, 0} : end_of(status);
+    tell_died(*pid);
     *pid = 0;
     return true;
 }

@@ -15,11 +15,13 @@
  * child of which the system knows nothing any more (somebody else waited for it, or the server was
  * started with SIGCHLD ignored) has ended too, and not well.
  *
- * CHILD_DEBUGGER differs: it runs commands. All leaf locks are taken over its fork, in the order of
- * ranks (base/lock.h), so it finds none held and nothing behind them half changed; it holds what
- * its thread held, the keyspace lock in exclusive mode. What leads out of it is cut: logs, messages
- * to other threads, monitors, the clients that a long script serves. Of OpenSSL it may use what
- * takes no lock that is shared by connections: records of one that is established.
+ * CHILD_DEBUGGER differs: it runs commands. So does a child that writes an RDB or AOF file while
+ * modules have asked to be told there that it does (fork_child_runs). All leaf locks are taken over
+ * its fork, in the order of ranks (base/lock.h), so it finds none held and nothing behind them half
+ * changed; it holds what its thread held, the keyspace lock in exclusive mode. What leads out of it
+ * is cut: logs, messages to other threads, monitors, the clients that a long script serves. Of
+ * OpenSSL it may use what takes no lock that is shared by connections: records of one that is
+ * established.
  *
  * State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H
@@ -36,9 +38,12 @@ enum child_kind {
     CHILD_AOF_REWRITE,
     CHILD_TRANSFER,
     CHILD_FULL_SYNC,
-    CHILD_DEBUGGER, /* its fork needs the exclusive mode */
+    CHILD_DEBUGGER,
     CHILD_KINDS
 };
+
+/* Whether such a child runs commands: its fork needs the exclusive mode then. */
+bool fork_child_runs(enum child_kind kind);
 
 /* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
  * below 3 stay open in the child (-1: none to keep). */

@@ -365,6 +365,9 @@ void db_put(struct keyref *ref, struct entry *entry_take)
 
 void db_put_lazily(struct keyref *ref, struct entry *entry_take)
 {
+    if (ref->entry) {
+        event_key_goes(GOING_OVERWRITTEN, ref->db, ref->key.name);
+    }
     put(ref, entry_take, ref->entry && reclaim_is_long(ref->entry));
 }
 
@@ -400,10 +403,11 @@ void db_reserve(struct db *db, uint64_t keys)
     table_deinit(&sized, NULL, NULL);
 }
 
-struct entry *db_take(struct keyref *ref)
+struct entry *db_take_as(struct keyref *ref, enum event_going how)
 {
     struct entry *e = ref->entry;
     assert(e);
+    event_key_goes(how, ref->db, ref->key.name);
     count_expiry(ref->db, *ref->slot, 0);
     if (unlikely(*ref->slot & DB_TAG_JOB)) {
         schedule_remove(e);

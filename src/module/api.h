@@ -63,6 +63,13 @@ extern const struct api_function digest_functions[];
 extern const struct api_function scan_functions[];
 extern const struct api_function defrag_functions[];
 extern const struct api_function file_functions[];
+extern const struct api_function blocked_functions[];
+extern const struct api_function blocked_fact_functions[];
+extern const struct api_function thread_functions[];
+extern const struct api_function timer_functions[];
+extern const struct api_function event_loop_functions[];
+extern const struct api_function key_event_functions[];
+extern const struct api_function server_event_functions[];
 
 /* Joins the tables, and its reverse. Aborts on a double name. Boot. */
 void api_setup(void);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/acl.h"
+#include "engine/busy.h"
 #include "engine/execute.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
@@ -98,6 +99,12 @@ static bool needs_client(const struct command *cmd)
            slice_equal_nocase(command_word(cmd), "replconf");
 }
 
+/* EVAL, FCALL and the like. */
+static bool runs_script(const struct command *cmd)
+{
+    return cmd->categories & CATEGORY_SCRIPTING && cmd->flags & CMD_NOSCRIPT && !cmd->parent;
+}
+
 static bool refuse(struct refusal *r, int error, const char *text)
 {
     r->error = error;
@@ -172,8 +179,14 @@ static bool is_refused(struct refusal *r, const RedisModuleCtx *ctx, struct call
     if (flags & WORDS_DENY_OOM && n->cmd->flags & CMD_DENYOOM && memory_limit_now(&client)) {
         return refuse(r, ENOSPC, memory_limit_refusal);
     }
+    if (ctx->looks && !(n->cmd->flags & CMD_READONLY)) {
+        return refuse(r, ENOTSUP, "ERR nothing can be changed while a key is being removed");
+    }
     if (needs_client(n->cmd)) {
         return refuse(r, ENOTSUP, "ERR modules cannot call this command: it is for clients");
+    }
+    if (runs_script(n->cmd) && busy_has_script()) {
+        return refuse(r, ENOTSUP, "ERR a script runs: another one cannot begin within it");
     }
     return flags & WORDS_CHECK_USER && refuse_user(r, ctx, n);
 }

@@ -118,7 +118,9 @@ static struct module_command *make(struct module *m, const char *name, RedisModu
     c->row = (struct command_row){.name = copy_text(name),
                                   .run = function ? run_command : run_container,
                                   .arity = function ? -1 : -2,
-                                  .flags = flags | CMD_MODULE | CMD_EXCLUSIVE | CMD_SLOW,
+                                  .flags = flags | CMD_MODULE | CMD_EXCLUSIVE | CMD_SLOW |
+                                           (function ? CMD_WAITS_QUIETLY : 0),
+                                  .may_wait = run_may_wait,
                                   .group = "module"};
     c->extra = (struct command_extra){
         .module = m->name, .owner = c, .find_keys = c->tells_keys ? run_find_keys : NULL};

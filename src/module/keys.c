@@ -58,7 +58,7 @@ RedisModuleKey *key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
     struct key key = key_of(text_slice(name));
     struct keyref ref;
     db_open(&ref, db, &key, ctx->now_ms, look_flags(mode));
-    if (!ref.entry && !(mode & REDISMODULE_WRITE)) {
+    if (mode & REDISMODULE_WRITE ? ctx->looks : !ref.entry) {
         return NULL;
     }
     RedisModuleKey *k = mem_calloc(1, sizeof(*k));
@@ -95,6 +95,12 @@ static RedisModuleKey *rm_open_key(RedisModuleCtx *ctx, RedisModuleString *name,
 static int rm_get_open_key_modes_all(void)
 {
     return MODES_ALL;
+}
+
+void key_close(RedisModuleKey *k)
+{
+    context_disown(k->ctx, k);
+    destroy(k);
 }
 
 static void rm_close_key(RedisModuleKey *k)

@@ -29,7 +29,7 @@ static inline bool key_is_writable(const RedisModuleKey *k)
     return k->mode & REDISMODULE_WRITE;
 }
 /* A key by its name, opened in the context's database. NULL where it is missing and is not opened
- * for writing. The caller closes it, or the context. */
+ * for writing, or where nothing may be changed and it is. The caller closes it, or the context. */
 RedisModuleKey *key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
     REQUIRES(keyspace_lock);
 /* Closes it: who looks at the key is told where it was opened for writing. */

@@ -21,6 +21,8 @@ struct module {
     _Atomic int options; /* SetModuleOptions */
     bool loading;        /* its OnLoad runs */
     unsigned running;    /* calls into it that have not returned; keyspace lock, exclusive */
+    unsigned blocked;    /* clients that it has blocked; the same */
+    unsigned timers;     /* that have not fired; the same */
     struct module_command **commands;
     unsigned command_count;
     struct module *next; /* in order of loading */

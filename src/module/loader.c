@@ -4,12 +4,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/call.h"
+#include "engine/modules.h"
 #include "module/commands.h"
 #include "module/context.h"
+#include "module/key_events.h"
 #include "module/missing.h"
+#include "module/server_events.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
 #include "module/types.h"
+#include "module/timers.h"
 
 #include <assert.h>
 #include <dlfcn.h>
@@ -121,7 +125,18 @@ static bool withdraw(struct module *m) REQUIRES(gil)
 {
     commands_remove(m);
     shared_apis_withdraw(m);
+    keyspace_lock_exclusive();
+    timers_remove(m);
+    key_events_withdraw(m);
+    server_events_withdraw(m);
+    keyspace_unlock_exclusive();
     return types_withdraw(m);
+}
+
+static void tell_change(const struct module *m, unsigned part)
+{
+    modules_news(MODULES_MODULE, part,
+                 &(struct modules_facts){.name = m->name, .first = m->version});
 }
 
 /* Why it is not let in, if it is not. */
@@ -213,6 +228,7 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
     }
     loaded_add(m);
     log_notice("Module '%s' loaded from %s", m->name, path);
+    tell_change(m, 0);
     return true;
 }
 
@@ -228,6 +244,16 @@ static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
     if (types_are_there(m)) {
         buf_append_cstr(error,
                         "the module exports one or more module-side data types, can't unload");
+        return false;
+    }
+    if (m->blocked > 0) {
+        buf_append_cstr(error, "the module has blocked clients. Please wait for them to be "
+                               "unblocked and try again");
+        return false;
+    }
+    if (m->timers > 0) {
+        buf_append_cstr(error, "the module holds timer that is not fired. Please stop the timer or "
+                               "wait until it fires.");
         return false;
     }
     if (shared_apis_are_used(m)) {
@@ -265,6 +291,7 @@ bool loader_unload(struct slice name, struct buf *error)
     assert(gone);
     (void)gone;
     loaded_remove(m);
+    tell_change(m, 1);
     if (dlclose(m->library) != 0) {
         log_warning("Module '%s' could not be closed: %s", m->name, dlerror());
     }

@@ -16,6 +16,11 @@ extern const struct option module_options[];
  * are gone, whose values modules free: they are not asked, and stay in the process. */
 void module_setup(void);
 void module_teardown(void);
+/* The main thread's loop is there, before modules are loaded; and ends: nothing of modules runs in
+ * it any more. Main thread. */
+struct event_base;
+void module_start(struct event_base *base);
+void module_stop(void);
 /* Loads what the configuration names, in its order. False, with the reason logged, when one of them
  * cannot be: the server must not start. Boot, or whenever the world is the caller's alone. */
 bool module_load_configured(void) MUST_CHECK;

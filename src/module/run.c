@@ -3,13 +3,17 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "engine/busy.h"
 #include "engine/execute.h"
+#include "module/blocked.h"
 #include "module/text.h"
 
 #include <assert.h>
 
 /* Arguments that need no block of their own. */
 #define FEW_ARGUMENTS 16
+/* Calls for which a command that has blocked its client is expected to do so again. */
+#define EXPECTED_CALLS 256
 
 static RedisModuleString **make_arguments(RedisModuleString **few, const struct slice *argv,
                                           struct blob **blobs, int argc)
@@ -34,28 +38,77 @@ static void free_arguments(RedisModuleString **few, RedisModuleString **argument
     }
 }
 
+/* A command that has blocked a client is expected to do so again, for some calls: what follows them
+ * is not even parsed. One that seldom does is cheap most of the time. */
+static void note_blocking(struct module_command *m, bool blocks) REQUIRES(keyspace_lock);
+static void note_blocking(struct module_command *m, bool blocks)
+{
+    unsigned expected = atomic_load_explicit(&m->expected, memory_order_relaxed);
+    if (unlikely(blocks || expected > 0)) {
+        atomic_store_explicit(&m->expected, blocks ? EXPECTED_CALLS : expected - 1,
+                              memory_order_relaxed);
+    }
+}
+
 static void run_held(struct call *c) REQUIRES(keyspace_lock)
 {
-    const struct module_command *m = run_command_of(c->cmd);
+    struct module_command *m = run_command_of(c->cmd);
     RedisModuleString *few[FEW_ARGUMENTS];
     RedisModuleString **arguments = make_arguments(few, c->argv, c->blobs, c->argc);
     RedisModuleCtx ctx;
     context_begin_call(&ctx, m->module, c);
+    struct reply_mark before = reply_mark(c->reply);
     m->function(&ctx, arguments, c->argc);
     c->propagated = true; /* only what it has told itself */
+    note_blocking(m, ctx.blocks);
+    if (ctx.blocks) {
+        blocked_park(&ctx, before);
+    }
     context_end(&ctx);
     free_arguments(few, arguments, c->argc);
 }
 
+struct beside {
+    struct call *call;
+    bool ran;
+};
+
+static void run_within(void *argument) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct beside *b = argument;
+    b->ran = true;
+    run_held(b->call);
+}
+
+/* A command that may run beside a script, or a module's, that takes long: within it, on its thread,
+ * since no two run at the same time. */
+static void run_beside(struct call *c)
+{
+    struct beside b = {.call = c};
+    busy_run_within(run_within, &b);
+    if (!b.ran) {
+        reply_error(c->reply, "ERR the server ends");
+    }
+}
+
 void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
 {
-    if (c->held == ACCESS_WORLD) {
+    if (c->retry) {
+        blocked_retry(c);
+    } else if (c->held == ACCESS_NONE) {
+        run_beside(c);
+    } else if (c->held == ACCESS_WORLD) {
         keyspace_lock_exclusive();
         run_held(c);
         keyspace_unlock_exclusive();
     } else {
         run_held(c);
     }
+}
+
+bool run_may_wait(const struct call *c)
+{
+    return atomic_load_explicit(&run_command_of(c->cmd)->expected, memory_order_relaxed) > 0;
 }
 
 void run_container(struct call *c)

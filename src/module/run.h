@@ -5,6 +5,8 @@
 #include "engine/call.h"
 #include "module/context.h"
 
+#include <stdatomic.h>
+
 /* A command of a module, what RedisModuleCommand points to. State: world. */
 struct module_command {
     struct module *module;
@@ -15,6 +17,7 @@ struct module_command {
     RedisModuleCommandArg *arguments; /* owned, NULL-terminated; NULL: none */
     bool has_info;                    /* SetCommandInfo was there */
     bool tells_keys, tells_channels;  /* getkeys-api, getchannels-api */
+    _Atomic unsigned expected;        /* so many calls to come may well block their client */
 };
 
 static inline struct module_command *run_command_of(const struct command *c)
@@ -25,6 +28,8 @@ static inline struct module_command *run_command_of(const struct command *c)
 /* The handler of all commands of modules. Exclusive mode, or the world, in which it takes the
  * keyspace lock itself. */
 void run_command(struct call *c);
+/* Whether the command has blocked a client lately (command_row.may_wait). */
+bool run_may_wait(const struct call *c);
 /* The handler of a command that only has subcommands, when none of them was meant. */
 void run_container(struct call *c);
 /* Finds keys by asking the module (command_extra.find_keys). With the lock in exclusive mode or

@@ -17,6 +17,7 @@
 #include "engine/fork_child.h"
 #include "engine/cron.h"
 #include "engine/info.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 #include "engine/snapshot.h"
 #include "keyspace/db.h"
@@ -303,7 +304,9 @@ bool aof_complete(void)
         keyspace_lock_exclusive();
         aof_log_into(fd, 0);
         keyspace_unlock_exclusive();
+        modules_news(MODULES_PERSISTENCE, 5, NULL);
         error = write_temporary(temporary);
+        modules_news(MODULES_PERSISTENCE, error ? 4 : 3, NULL);
     }
     if (!error) {
         error = finish(temporary);

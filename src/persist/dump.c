@@ -171,6 +171,9 @@ static void restore_put(struct call *c, struct keyref *ref, const struct restore
     if (expiry_ms != ENTRY_NO_EXPIRY) {
         e_take = entry_with_expiry(e_take, expiry_ms);
     }
+    if (ref->entry) { /* Redis deletes it first */
+        event_key_goes(GOING_DELETED, ref->db, ref->key.name);
+    }
     db_put(ref, e_take);
     restore_access(c, o, ref->entry);
     if (unlikely(propagate_on)) {

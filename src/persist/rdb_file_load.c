@@ -7,6 +7,7 @@
 #include "engine/function_store.h"
 #include "keyspace/access.h"
 #include "keyspace/db.h"
+#include "keyspace/event.h"
 #include "keyspace/expire.h"
 #include "persist/dots.h"
 #include "persist/load.h"
@@ -56,13 +57,25 @@ struct file_loader {
     char library_error[200]; /* what w.r.error points to, of a library */
 };
 
+/* Modules hear of each key that comes with the file; of a data set aside they would find none. */
+static bool put_one(const struct file_loader *l, const struct loaded_key *k) REQUIRES(keyspace_lock)
+{
+    if (!db_add_loaded(k->db, k->hash, k->e)) {
+        return false;
+    }
+    if (!l->aside) {
+        event_notify(EVENT_LOADED, "loaded", k->db->id, entry_key(k->e));
+    }
+    return true;
+}
+
 /* Puts the batch into the databases. False when a key is there already: its entry and those behind
  * it stay in the batch. */
 static bool put_batch(struct file_loader *l)
 {
     int i = 0;
     keyspace_lock_exclusive();
-    while (i < l->count && db_add_loaded(l->batch[i].db, l->batch[i].hash, l->batch[i].e)) {
+    while (i < l->count && put_one(l, &l->batch[i])) {
         i++;
     }
     keyspace_unlock_exclusive();
@@ -215,7 +228,7 @@ static bool step(void *context, uint64_t offset)
 {
     struct file_loader *l = context;
     load_note_keys(l->loaded->keys, l->loaded->expired);
-    l->loaded->stopped = !load_step(offset);
+    l->loaded->stopped = !load_step(offset, false);
     return !l->loaded->stopped;
 }
 

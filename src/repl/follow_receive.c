@@ -234,7 +234,7 @@ static const char *next_bytes(void *context, uint64_t most,
         gil_sleep();
         int got = follow_wait(l, LOOK_MS);
         gil_wake();
-        if (l->interrupted(l) || !load_step(receiving.got)) {
+        if (l->interrupted(l) || !load_step(receiving.got, false)) {
             return "called off";
         }
         if (got < 0) {

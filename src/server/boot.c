@@ -23,6 +23,7 @@
 #include "engine/identity.h"
 #include "engine/latency.h"
 #include "engine/memory_limit.h"
+#include "engine/modules.h"
 #include "engine/parked.h"
 #include "engine/propagate.h"
 #include "engine/propagation_error.h"
@@ -554,6 +555,7 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
+    module_start(base);
     if (!module_load_configured() || !load_users()) {
         return false;
     }
@@ -574,6 +576,14 @@ static bool start(struct event_base *base)
     return true;
 }
 
+/* When nothing more is saved: from now on their values may be gone. No other thread is left. */
+static void tell_modules_of_end(void)
+{
+    gil_wake();
+    modules_news(MODULES_SHUTDOWN, 0, NULL);
+    gil_sleep();
+}
+
 static int serve(void)
 {
     struct event_base *base = loop_create();
@@ -592,10 +602,12 @@ static int serve(void)
     jobs_stop();
     peer_links_stop();
     repl_stop();
+    module_stop();
     net_stop();
     migrate_teardown();
     if (!failed) {
         save_at_exit(flags);
+        tell_modules_of_end();
         aof_at_exit();
     }
     loop_destroy(base);
