@@ -3,8 +3,6 @@
  * has these ranks. Its end has been reached (EndReached) when a step in either direction has found
  * nothing, or there is no range; what it stands on stays the current member. */
 #include "base/mem.h"
-#include "base/num.h"
-#include "commands/syntax.h"
 #include "module/keys.h"
 #include "module/text.h"
 #include "value/zset.h"
@@ -87,8 +85,8 @@ static int begin_members(RedisModuleKey *k, const RedisModuleString *min,
 {
     const struct entry *e = ready(k);
     struct zset_lex_range range;
-    if (!e || !syntax_lex_bound(text_slice(min), &range.min) ||
-        !syntax_lex_bound(text_slice(max), &range.max)) {
+    if (!e || !zset_parse_lex_bound(text_slice(min), &range.min) ||
+        !zset_parse_lex_bound(text_slice(max), &range.max)) {
         return REDISMODULE_ERR;
     }
     begin(k, zset_span_of_members(e, &range), at_last);
