@@ -38,7 +38,7 @@ def both(make_server, make_oracle, connect):
 def shown(both):
     for key, words in (("l", "LRANGE l 0 -1"), ("big", "LRANGE big 0 -1"), ("z", "ZRANGE z 0 -1 WITHSCORES"),
                        ("zbig", "ZRANGE zbig 0 -1 WITHSCORES"), ("x", "XRANGE x - +"), ("none", "TYPE none"),
-                       ("h", "HGETALL h")):
+                       ("h", "HLEN h")):
         if both("TYPE", key) != b"none" or key == "none":
             both(*words.split())
         both("TTL", key)
@@ -76,6 +76,8 @@ def test_a_list_comes_and_goes(both):
 @pytest.mark.parametrize("how", HOW)
 def test_sorted_sets(both, how):
     for key in ("z", "zbig", "s", "none"):
+        if key == "none" and how == "r":
+            continue  # a NULL: redis-server does not survive that
         for flags in ("-", "q", "n", "x", "g", "l", "gx", "lx"):
             if key == "none" and "x" in flags:
                 continue
