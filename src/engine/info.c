@@ -18,6 +18,7 @@ struct section {
 /* Immutable after boot. */
 static struct section sections[SECTION_MAX];
 static unsigned section_count;
+static info_guests_fn guests;
 
 void info_register(const struct info_section *added)
 {
@@ -75,6 +76,14 @@ void info_write(struct buf *out, const struct slice *words, int count)
             s->writers[k](out);
         }
     }
+    if (guests && count > 0) {
+        guests(out, words, count, first);
+    }
+}
+
+void info_set_guests(info_guests_fn write)
+{
+    guests = write;
 }
 
 void info_teardown(void)
@@ -83,4 +92,5 @@ void info_teardown(void)
         mem_free(sections[i].writers);
     }
     section_count = 0;
+    guests = NULL;
 }

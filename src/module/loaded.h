@@ -21,6 +21,7 @@ struct module {
     int options;      /* SetModuleOptions */
     bool loading;     /* its OnLoad runs */
     unsigned running; /* calls into it that have not returned; keyspace lock, exclusive */
+    RedisModuleInfoFunc info; /* adds its sections to INFO; NULL: it has none */
     struct module_command **commands;
     unsigned command_count;
     struct module *next; /* in order of loading */

@@ -1,20 +1,24 @@
 /* See module.h. */
 #include "module/module.h"
 
+#include "engine/info.h"
 #include "engine/modules.h"
 #include "module/admin.h"
 #include "module/call.h"
+#include "module/info.h"
 #include "module/loader.h"
 
 void module_setup(void)
 {
     api_setup();
     modules_set_list(loaded_reply);
+    info_set_guests(info_append_modules);
 }
 
 void module_teardown(void)
 {
     modules_set_list(NULL);
+    info_set_guests(NULL);
     loader_teardown();
     call_teardown();
     admin_teardown();
