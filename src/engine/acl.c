@@ -231,9 +231,7 @@ static void replace_user(struct acl_user *user, struct acl_user *changed,
 
 /* ---- verbs ---- */
 
-/* Applies the rules to `user`; false with the error appended. */
-static bool apply_rules(struct acl_user *user, const struct slice *rules, int count,
-                        struct buf *error)
+bool acl_apply_rules(struct acl_user *user, const struct slice *rules, int count, struct buf *error)
 {
     struct slice *words = mem_alloc((size_t)count * sizeof(*words));
     struct buf scratch = {0};
@@ -270,7 +268,7 @@ bool acl_set_user(struct slice name, const struct slice *rules, int count,
     if (user) {
         acl_user_copy(changed, user);
     }
-    bool done = apply_rules(changed, rules, count, error);
+    bool done = acl_apply_rules(changed, rules, count, error);
     if (done && user) {
         publish(user, changed, caller);
     } else if (done) {

@@ -170,7 +170,18 @@ bool acl_may_listen(const struct acl_user *user, struct slice name, bool is_patt
             return true;
         }
     }
-    return false;
+    return user->unlimited;
+}
+
+bool acl_may_touch(const struct acl_user *user, struct slice key, uint32_t flags)
+{
+    for (int i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *s = user->selectors[i];
+        if (s->all_keys || allows_key(s, key, permissions_of(flags))) {
+            return true;
+        }
+    }
+    return user->unlimited;
 }
 
 static bool reads_all_keys(const struct acl_selector *s)

@@ -18,6 +18,7 @@
 #include "module/call_replies.h"
 #include "module/context.h"
 #include "module/run.h"
+#include "module/users.h"
 #include "module/words.h"
 
 #include <assert.h>
@@ -128,12 +129,16 @@ static bool refuse_as_script(struct refusal *r, const struct call *n)
 
 static bool refuse_user(struct refusal *r, const RedisModuleCtx *ctx, struct call *n)
 {
-    if (!ctx->session) {
+    const struct acl_user *user = ctx->user ? user_acl(ctx->user) : NULL;
+    if (ctx->user && !user) {
+        return refuse(r, EACCES, "NOPERM the user whose rights are to be checked is gone");
+    }
+    if (!user && !ctx->session) {
         return refuse(r, ENOTSUP,
                       "ERR acl verification failed, context is not attached to a client.");
     }
-    n->session->acl = ctx->session->acl;
-    n->session->user = ctx->session->user;
+    n->session->acl = user ? user : ctx->session->acl;
+    n->session->user = user ? user->name : ctx->session->user;
     if (acl_is_unlimited(n->session) ||
         acl_check_call(n, ACL_CONTEXT_MODULE, &r->text) == ACL_ALLOWED) {
         return false;

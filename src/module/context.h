@@ -23,6 +23,7 @@ struct RedisModuleCtx {
     struct call *call; /* the command that runs; NULL: the module was called for another reason */
     struct session *session; /* the caller's; NULL: nobody's */
     struct reply *reply;     /* where replies go; NULL: nowhere */
+    const RedisModuleUser *user; /* whose rights calls check (SetContextUser); NULL: the session's */
     int db_index;            /* without a session */
     enum call_access held;   /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
     int64_t now_ms;

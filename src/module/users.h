@@ -1,0 +1,12 @@
+/* RedisModuleUser: a user of a module's own, which is on no list; or one of the server's, found by
+ * its name whenever it is asked about, since it may change or go. State: keyspace. */
+#ifndef MODULE_USERS_H
+#define MODULE_USERS_H
+
+#include "engine/acl.h"
+#include "module/api.h"
+
+/* What it stands for; NULL: the server has no user of that name any more. Awake. */
+const struct acl_user *user_acl(const RedisModuleUser *user);
+
+#endif
