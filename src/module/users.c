@@ -35,7 +35,7 @@ static RedisModuleUser *rm_create(const char *name)
     return create(acl_unlisted_create(text), text);
 }
 
-static int rm_free(RedisModuleUser *user)
+static void rm_free(RedisModuleUser *user)
 {
     keyspace_assert_exclusive();
     if (user->own) {
@@ -43,7 +43,6 @@ static int rm_free(RedisModuleUser *user)
     }
     mem_free(user->name);
     mem_free(user);
-    return REDISMODULE_OK;
 }
 
 /* Of the server's users; NULL where there is none, or it is disabled. */
