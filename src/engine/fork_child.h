@@ -22,10 +22,20 @@
 #include <stdbool.h>
 
 /* What the child is for. */
-enum child_kind { CHILD_SAVE, CHILD_AOF_REWRITE, CHILD_TRANSFER, CHILD_FULL_SYNC, CHILD_KINDS };
+enum child_kind {
+    CHILD_SAVE,
+    CHILD_AOF_REWRITE,
+    CHILD_TRANSFER,
+    CHILD_FULL_SYNC,
+    CHILD_MODULE, /* a module's, which runs the module's code */
+    CHILD_KINDS
+};
+
+/* For `keep` below: all that is no socket stays open (pipes between a module and its child). */
+#define FORK_CHILD_KEEP_FILES (-2)
 
 /* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
- * below 3 stay open in the child (-1: none to keep). */
+ * below 3 stay open in the child (-1: none to keep; or FORK_CHILD_KEEP_FILES). */
 int fork_child(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
 /* In the child: ends it. `error` (0 or an errno) is what the parent finds in child_end. */
 void fork_child_exit(int error) NORETURN;
@@ -49,6 +59,9 @@ const char *fork_child_why(struct child_end end);
  * since the statistics were reset. Any thread. */
 uint64_t fork_child_latest_us(void);
 void fork_child_reset_stats(void);
+/* Whether a module's child runs, for INFO: told by who forked it, asked by any thread. */
+void fork_child_note_module(bool runs);
+bool fork_child_module_runs(void);
 /* True in such a child. */
 bool fork_child_is_here(void);
 /* Boot: `begin` is called in each child before anything else happens there. It may do what a child

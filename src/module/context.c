@@ -15,6 +15,13 @@
 
 /* ---- life ---- */
 
+static _Thread_local RedisModuleCtx *current;
+
+RedisModuleCtx *context_current(void)
+{
+    return current;
+}
+
 /* The module's code is about to run. */
 static void enter(RedisModuleCtx *ctx)
 {
@@ -22,6 +29,8 @@ static void enter(RedisModuleCtx *ctx)
     arena_init(&ctx->pool, POOL_CHUNK_BYTES);
     ctx->module->running++;
     ctx->outer = modules_running;
+    ctx->around = current;
+    current = ctx;
     modules_running = m->name ? m->name : m->path;
 }
 
@@ -70,6 +79,7 @@ void context_end(RedisModuleCtx *ctx)
     arena_deinit(&ctx->pool);
     ctx->module->running--;
     modules_running = ctx->outer;
+    current = ctx->around;
 }
 
 void context_begin_unit(RedisModuleCtx *ctx)

@@ -20,6 +20,7 @@ struct RedisModuleCtx {
     int (*get_api)(const char *name, void *pointer); /* first: RedisModule_Init reads it */
     struct module *module;
     const char *outer; /* modules_running before */
+    RedisModuleCtx *around; /* context_current before */
     struct call *call; /* the command that runs; NULL: the module was called for another reason */
     struct session *session; /* the caller's; NULL: nobody's */
     struct reply *reply;     /* where replies go; NULL: nowhere */
@@ -45,6 +46,9 @@ void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
     REQUIRES(keyspace_lock);
 /* Frees what the context looks after, and ends the unit of what it has told. */
 void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
+
+/* The innermost context of the calling thread, for functions that are not told theirs; NULL: none. */
+RedisModuleCtx *context_current(void);
 
 /* Where AutoMemory is on the thing is freed with the context, unless it is disowned before. */
 void context_own(RedisModuleCtx *ctx, void *thing, void (*destroy)(void *thing));

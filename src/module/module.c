@@ -5,6 +5,7 @@
 #include "engine/modules.h"
 #include "module/admin.h"
 #include "module/call.h"
+#include "module/fork.h"
 #include "module/info.h"
 #include "module/loader.h"
 
@@ -13,12 +14,14 @@ void module_setup(void)
     api_setup();
     modules_set_list(loaded_reply);
     info_set_guests(info_append_modules);
+    fork_setup();
 }
 
 void module_teardown(void)
 {
     modules_set_list(NULL);
     info_set_guests(NULL);
+    fork_teardown();
     loader_teardown();
     call_teardown();
     admin_teardown();
