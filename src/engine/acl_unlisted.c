@@ -14,8 +14,7 @@ static struct {
 struct acl_user *acl_unlisted_create(struct slice name)
 {
     struct acl_user *user = acl_user_create(name);
-    unlisted.users =
-        mem_realloc(unlisted.users, (unlisted.count + 1) * sizeof(struct acl_user *));
+    unlisted.users = mem_realloc(unlisted.users, (unlisted.count + 1) * sizeof(struct acl_user *));
     unlisted.users[unlisted.count++] = user;
     return user;
 }

@@ -22,8 +22,8 @@ void info_register(const struct info_section *section);
  * default). */
 void info_write(struct buf *out, const struct slice *words, int count);
 /* Boot: who appends sections that come and go (those of modules), behind the others: the ones that
- * `words`, at least one, ask for; `first`: nothing stands before. No lock, or any mode of the keyspace
- * lock. NULL: nobody. */
+ * `words`, at least one, ask for; `first`: nothing stands before. No lock, or any mode of the
+ * keyspace lock. NULL: nobody. */
 typedef void (*info_guests_fn)(struct buf *out, const struct slice *words, int count, bool first);
 void info_set_guests(info_guests_fn write);
 /* Forgets all sections. Shutdown. */

@@ -12,12 +12,12 @@
 static const char prefix[] = "RedisModule_";
 
 static const struct api_function *const tables[] = {
-    context_functions,       memory_functions,   service_functions,    string_functions,
-    string_number_functions, reply_functions,    command_functions,    command_info_functions,
-    command_key_functions,   call_functions,     call_reply_functions, replicate_functions,
-    key_functions,           key_time_functions, dataset_functions,    key_string_functions,
-    shared_functions,        dict_functions,     cluster_functions,    message_functions,
-    context_flag_functions,  key_list_functions, key_zset_functions,   key_zset_range_functions,
+    context_functions,       memory_functions,     service_functions,    string_functions,
+    string_number_functions, reply_functions,      command_functions,    command_info_functions,
+    command_key_functions,   call_functions,       call_reply_functions, replicate_functions,
+    key_functions,           key_time_functions,   dataset_functions,    key_string_functions,
+    shared_functions,        dict_functions,       cluster_functions,    message_functions,
+    context_flag_functions,  key_list_functions,   key_zset_functions,   key_zset_range_functions,
     key_hash_functions,      key_stream_functions, info_functions,       server_info_functions,
     user_functions,          fork_functions,
 };

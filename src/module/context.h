@@ -19,14 +19,15 @@ struct context_owned {
 struct RedisModuleCtx {
     int (*get_api)(const char *name, void *pointer); /* first: RedisModule_Init reads it */
     struct module *module;
-    const char *outer; /* modules_running before */
+    const char *outer;      /* modules_running before */
     RedisModuleCtx *around; /* context_current before */
     struct call *call; /* the command that runs; NULL: the module was called for another reason */
     struct session *session; /* the caller's; NULL: nobody's */
     struct reply *reply;     /* where replies go; NULL: nowhere */
-    const RedisModuleUser *user; /* whose rights calls check (SetContextUser); NULL: the session's */
-    int db_index;            /* without a session */
-    enum call_access held;   /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
+    const RedisModuleUser
+        *user;             /* whose rights calls check (SetContextUser); NULL: the session's */
+    int db_index;          /* without a session */
+    enum call_access held; /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
     int64_t now_ms;
     bool auto_memory;
     bool in_unit; /* what it tells the logs is one unit, which is open */
@@ -47,7 +48,8 @@ void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
 /* Frees what the context looks after, and ends the unit of what it has told. */
 void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
 
-/* The innermost context of the calling thread, for functions that are not told theirs; NULL: none. */
+/* The innermost context of the calling thread, for functions that are not told theirs; NULL: none.
+ */
 RedisModuleCtx *context_current(void);
 
 /* Where AutoMemory is on the thing is freed with the context, unless it is disowned before. */

@@ -43,7 +43,8 @@ static bool set_field(RedisModuleKey *k, struct slice field, struct slice value)
     return fresh;
 }
 
-/* A hash that is empty then goes when all has been done: its expiry is kept for fields that come. */
+/* A hash that is empty then goes when all has been done: its expiry is kept for fields that come.
+ */
 static bool delete_field(RedisModuleKey *k, struct slice field) REQUIRES(keyspace_lock)
 {
     return k->ref.entry && hash_delete(k->ref.entry, field);
@@ -80,8 +81,8 @@ static int set_or_delete(RedisModuleKey *k, int flags, struct slice field,
     return !fresh || flags & REDISMODULE_HASH_COUNT_ALL;
 }
 
-/* The number of fields replaced or deleted and, with COUNT_ALL, new ones. Where that is 0 errno says
- * why: ENOENT when nothing has failed. */
+/* The number of fields replaced or deleted and, with COUNT_ALL, new ones. Where that is 0 errno
+ * says why: ENOENT when nothing has failed. */
 static int rm_hash_set(RedisModuleKey *k, int flags, ...)
 {
     keyspace_assert_exclusive();

@@ -1,7 +1,7 @@
 /* Values of keys that modules open: lists. An index counts from 0 or, negative, from the end (-1 is
  * the last element). Functions that fail say why in errno (key_value_checked, and EDOM: there is no
- * such index). What they push or insert makes a list of a key that is missing; a list that loses its
- * last element goes. No event is told: that is the module's. */
+ * such index). What they push or insert makes a list of a key that is missing; a list that loses
+ * its last element goes. No event is told: that is the module's. */
 #include "module/keys.h"
 #include "module/text.h"
 #include "value/list.h"
@@ -143,7 +143,11 @@ static int rm_list_delete(RedisModuleKey *k, long index)
 }
 
 const struct api_function key_list_functions[] = {
-    API(ListPush, rm_list_push),     API(ListPop, rm_list_pop),       API(ListGet, rm_list_get),
-    API(ListSet, rm_list_set),       API(ListInsert, rm_list_insert), API(ListDelete, rm_list_delete),
+    API(ListPush, rm_list_push),
+    API(ListPop, rm_list_pop),
+    API(ListGet, rm_list_get),
+    API(ListSet, rm_list_set),
+    API(ListInsert, rm_list_insert),
+    API(ListDelete, rm_list_delete),
     {NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* Values of keys that modules open: streams. Functions that fail say why in errno
  * (key_value_checked, and what stands at each). An iterator keeps IDs, not places, and finds its
- * entry anew at each step, so that the stream may change meanwhile; a key has one at a time. No event
- * is told: that is the module's. */
+ * entry anew at each step, so that the stream may change meanwhile; a key has one at a time. No
+ * event is told: that is the module's. */
 #include "base/mem.h"
 #include "keyspace/waiting.h"
 #include "module/keys.h"
@@ -13,10 +13,11 @@
 struct iterator {
     struct stream_id first, last; /* what is left of the range, the current entry not counted */
     bool reverse;
-    bool is_over;           /* nothing is left */
-    bool has_current;       /* there is a current entry: NextID has found it, nobody deleted it */
+    bool is_over;     /* nothing is left */
+    bool has_current; /* there is a current entry: NextID has found it, nobody deleted it */
     struct stream_id current;
-    RedisModuleString **words; /* its fields and values, from the first NextField on; NULL: not yet */
+    RedisModuleString *
+        *words; /* its fields and values, from the first NextField on; NULL: not yet */
     uint64_t word_count;
     uint64_t next_word;
 };
@@ -123,8 +124,7 @@ static int rm_stream_delete(RedisModuleKey *k, RedisModuleStreamID *id)
 
 /* ---- trimming: the number of entries that went, -1 with errno ---- */
 
-static long long trim(RedisModuleKey *k, int flags, struct stream_trim *how)
-    REQUIRES(keyspace_lock)
+static long long trim(RedisModuleKey *k, int flags, struct stream_trim *how) REQUIRES(keyspace_lock)
 {
     if (flags & ~REDISMODULE_STREAM_TRIM_APPROX) {
         errno = EINVAL;
@@ -210,7 +210,8 @@ static int rm_iterator_start(RedisModuleKey *k, int flags, RedisModuleStreamID *
     }
     struct stream_id first = start ? from_module(start) : STREAM_ID_MIN;
     struct stream_id last = end ? from_module(end) : STREAM_ID_MAX;
-    if (excluded && ((start && !stream_id_increment(&first)) || (end && !stream_id_decrement(&last)))) {
+    if (excluded &&
+        ((start && !stream_id_increment(&first)) || (end && !stream_id_decrement(&last)))) {
         return fail(EDOM);
     }
     struct iterator *it = mem_calloc(1, sizeof(*it));

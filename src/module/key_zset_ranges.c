@@ -1,7 +1,7 @@
 /* Values of keys that modules open: ranges of sorted sets. A range keeps ranks, not places, and
- * finds its member anew at each step: the set may change, or go, at any time. The range then is what
- * has these ranks. Its end has been reached (EndReached) when a step in either direction has found
- * nothing, or there is no range; what it stands on stays the current member. */
+ * finds its member anew at each step: the set may change, or go, at any time. The range then is
+ * what has these ranks. Its end has been reached (EndReached) when a step in either direction has
+ * found nothing, or there is no range; what it stands on stays the current member. */
 #include "base/mem.h"
 #include "module/keys.h"
 #include "module/text.h"

@@ -17,10 +17,10 @@ struct module {
     char *path;
     struct slice *args; /* one block */
     int arg_count;
-    void *library;    /* dlopen's */
-    int options;      /* SetModuleOptions */
-    bool loading;     /* its OnLoad runs */
-    unsigned running; /* calls into it that have not returned; keyspace lock, exclusive */
+    void *library;            /* dlopen's */
+    int options;              /* SetModuleOptions */
+    bool loading;             /* its OnLoad runs */
+    unsigned running;         /* calls into it that have not returned; keyspace lock, exclusive */
     RedisModuleInfoFunc info; /* adds its sections to INFO; NULL: it has none */
     struct module_command **commands;
     unsigned command_count;

@@ -235,8 +235,8 @@ static const enum acl_verdict reasons[] = {
     [REDISMODULE_ACL_LOG_CHANNEL] = ACL_DENIED_CHANNEL,
 };
 
-static void log_denial(const RedisModuleCtx *ctx, struct slice user, const RedisModuleString *object,
-                       RedisModuleACLLogEntryReason reason)
+static void log_denial(const RedisModuleCtx *ctx, struct slice user,
+                       const RedisModuleString *object, RedisModuleACLLogEntryReason reason)
 {
     static const struct session nobody = {0};
     if ((size_t)reason < sizeof(reasons) / sizeof(reasons[0])) {

@@ -33,9 +33,9 @@ static RedisModuleKey *open_key(RedisModuleCtx *ctx, String **argv)
 {
     const char *how = text_of(argv[2]);
     RedisModule_AutoMemory(ctx);
-    RedisModuleKey *key =
-        RedisModule_OpenKey(ctx, argv[1], (strchr(how, 'r') ? REDISMODULE_READ : 0) |
-                                              (strchr(how, 'w') ? REDISMODULE_WRITE : 0));
+    RedisModuleKey *key = RedisModule_OpenKey(ctx, argv[1],
+                                              (strchr(how, 'r') ? REDISMODULE_READ : 0) |
+                                                  (strchr(how, 'w') ? REDISMODULE_WRITE : 0));
     errno = 0;
     return key;
 }
@@ -73,8 +73,7 @@ static int reply_result(RedisModuleCtx *ctx, int result)
 
 static int reply_element(RedisModuleCtx *ctx, String *s)
 {
-    return s ? RedisModule_ReplyWithString(ctx, s)
-             : RedisModule_ReplyWithError(ctx, error_name());
+    return s ? RedisModule_ReplyWithString(ctx, s) : RedisModule_ReplyWithError(ctx, error_name());
 }
 
 /* ---- lists ---- */
@@ -291,8 +290,7 @@ static int hash_flags(const String *s)
            (strchr(text, 'n') ? REDISMODULE_HASH_NX : 0) |
            (strchr(text, 'c') ? REDISMODULE_HASH_CFIELDS : 0) |
            (strchr(text, 'e') ? REDISMODULE_HASH_EXISTS : 0) |
-           (strchr(text, 'a') ? REDISMODULE_HASH_COUNT_ALL : 0) |
-           (strchr(text, '?') ? 1 << 20 : 0);
+           (strchr(text, 'a') ? REDISMODULE_HASH_COUNT_ALL : 0) | (strchr(text, '?') ? 1 << 20 : 0);
 }
 
 static String *or_delete(String *s)
@@ -479,12 +477,11 @@ static const struct {
     const char *name;
     RedisModuleCmdFunc function;
 } commands[] = {
-    {"v.push", v_push},       {"v.pop", v_pop},         {"v.lget", v_lget},
-    {"v.lset", v_lset},       {"v.linsert", v_linsert}, {"v.ldel", v_ldel},
-    {"v.list", v_list},       {"v.zadd", v_zadd},       {"v.zincrby", v_zincrby},
-    {"v.zrem", v_zrem},       {"v.zscore", v_zscore},   {"v.zrange", v_zrange},
-    {"v.hset", v_hset},       {"v.hget", v_hget},       {"v.xadd", v_xadd},
-    {"v.xdel", v_xdel},       {"v.xtrim", v_xtrim},     {"v.xwalk", v_xwalk},
+    {"v.push", v_push},       {"v.pop", v_pop},     {"v.lget", v_lget},     {"v.lset", v_lset},
+    {"v.linsert", v_linsert}, {"v.ldel", v_ldel},   {"v.list", v_list},     {"v.zadd", v_zadd},
+    {"v.zincrby", v_zincrby}, {"v.zrem", v_zrem},   {"v.zscore", v_zscore}, {"v.zrange", v_zrange},
+    {"v.hset", v_hset},       {"v.hget", v_hget},   {"v.xadd", v_xadd},     {"v.xdel", v_xdel},
+    {"v.xtrim", v_xtrim},     {"v.xwalk", v_xwalk},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
@@ -495,8 +492,8 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
         return REDISMODULE_ERR;
     }
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function,
-                                      "write deny-oom", 1, 1, 1) != REDISMODULE_OK) {
+        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "write deny-oom",
+                                      1, 1, 1) != REDISMODULE_OK) {
             return REDISMODULE_ERR;
         }
     }

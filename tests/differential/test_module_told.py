@@ -1,0 +1,108 @@
+"""What modules tell in INFO and learn from it, users and rights, children: the same module in redis-server 7.0.15
+and here (tests/modules/told.c)."""
+
+import pytest
+
+from lib.bounds import eventually
+from lib.modules import path_of
+
+
+@pytest.fixture
+def both(make_server, make_oracle, connect):
+    """both(word, ...): the reply of both servers, which is the same."""
+    options = {"loadmodule": [path_of("told")], "enable-module-command": "yes"}
+    clients = [connect(to=server) for server in (make_server(options), make_oracle(options))]
+
+    def call(*words):
+        replies = [client.call(*words) for client in clients]
+        assert replies[0] == replies[1], words
+        return replies[0]
+
+    call.clients = clients
+    return call
+
+
+def told(client, *words):
+    """INFO's text from the first section of the module on."""
+    text = client.call("INFO", *words).decode()
+    at = text.find("# told")
+    return text[at:] if at >= 0 else ""
+
+
+@pytest.mark.parametrize("words", ("modules", "everything", "told", "told_dicts", "TOLD_other", "told_nope", "all",
+                                   "default", "told_dicts server", "server", "", "nope told_Other"))
+def test_sections(both, words):
+    ours, theirs = (told(client, *words.split()) for client in both.clients)
+    assert ours == theirs
+
+
+def test_info_amid_other_things(both):
+    ours = both.clients[0]
+    ours.ok("MULTI")
+    ours.call("SET", "k", "v")
+    ours.call("INFO", "told")
+    assert b"told_text:plain" in ours.call("EXEC")[1]
+    assert b"told_n:7" in ours.call("EVAL", "return redis.call('info', 'told')", 0)
+
+
+@pytest.mark.parametrize("section", ("-", "server", "told", "everything", "keyspace", "nope"))
+def test_fields(both, section):
+    both("SET", "k", "v")
+    for field in ("told_text", "told_negative", "told_large", "told_double", "told_unsafe", "told_one", "redis_mode",
+                  "cluster_enabled", "db0", "nope", "", "# Server", "connected_slaves"):
+        both("T.INFO", section, field)
+
+
+RULES = ("on", "+get", "-@all", "+@read", "~a*", "%R~b*", "&ch*", "nopass", "+nope", "+set", "off", "&*", "reset", "(+set ~s*)",
+         "allkeys", "~x")
+
+
+def test_users(both):
+    for rule in RULES:
+        both("T.USER", rule)
+        for words in ("command GET a1", "command GET b1", "command SET a1 v", "command SET s1 v", "command NOSUCH x",
+                      "command CONFIG GET x", "command MGET a1 c1", "key r a1", "key w a1", "key rw b1", "key r b1",
+                      "key pu s1", "key x a1", "channel r ch1", "channel w ch1", "channel rp ch*", "channel u no",
+                      "channel x ch1", "channel r no"):
+            both("T.MAY", "-", *words.split())
+
+
+def test_users_of_the_server(both):
+    both("ACL", "SETUSER", "u", "on", "nopass", "~k*", "+get", "&*")
+    both("ACL", "SETUSER", "off-user", "off", "nopass", "~k*", "+get")
+    for user in ("u", "default", "off-user", "nobody"):
+        for words in ("command GET k1", "command SET k1 v", "key r k1", "key r other", "channel r c"):
+            both("T.MAY", user, *words.split())
+    for reason in range(4):
+        both("T.DENIED", "u", reason, "object %d" % reason)
+    logs = [[(entry[3], entry[5], entry[7], entry[9]) for entry in client.call("ACL", "LOG")] for client in both.clients]
+    assert logs[0] == logs[1]
+
+
+def test_rules_follow_commands(both):
+    both("T.USER", "on", "+@all", "allkeys")
+    both("T.MAY", "-", "command", "T.CHILD")
+    assert both("T.USER", "=-@all +get %R~x (+set ~y)", "=+nope", "=(+get")[-1] is not None or True
+
+
+def test_children(both):
+    for status in (0, 3):
+        both("T.FORK", status, 0)
+        eventually(lambda: [client.call("T.CHILD") for client in both.clients] == [[status, 0]] * 2, "they have ended")
+    both("T.FORK", 0, 600)
+    both("T.FORK", 0, 0)
+    assert all(b"module_fork_in_progress:1" in client.call("INFO", "persistence") for client in both.clients)
+    both("T.KILL")
+    both("T.KILL")
+    both("T.FORK", 5, 0)
+    eventually(lambda: [client.call("T.CHILD") for client in both.clients] == [[5, 0]] * 2, "it has ended")
+    assert b"module_fork_in_progress:0" in both.clients[0].call("INFO", "persistence")
+
+
+def test_slots(both):
+    ours = both.clients[0]
+    for key, slot in (("foo", 12182), ("{foo}bar", 12182), ("{}foo", 9500), ("a{foo}{bar}", 12182), ("", 0)):
+        reply = ours.call("T.SLOT", key)
+        assert reply[0] == reply[1] and reply[2] == 1
+        if key != "{}foo":
+            assert reply[0] == slot
