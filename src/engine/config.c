@@ -35,6 +35,7 @@ static struct {
     char *file_path;           /* absolute; NULL without a file */
     enum config_source source; /* of what is being read */
     int include_depth;
+    struct buf kept; /* lines for modules that are not there yet, each with a newline */
 } config;
 
 /* ---- The joined table */
@@ -89,6 +90,58 @@ static void reject_option(const struct option *option, const char *why)
     abort();
 }
 
+/* With its default stored. */
+static void add_entry(const struct option *o)
+{
+    option_store_initial(o);
+    struct config_entry *e = mem_calloc(1, sizeof(*e));
+    e->option = o;
+    option_format(o, &e->initial_value);
+    config.entries = mem_realloc(config.entries, (config.count + 1) * sizeof(*config.entries));
+    config.entries[config.count++] = e;
+    enter_name(e, o->name);
+    if (o->alias != NULL) {
+        enter_name(e, o->alias);
+    }
+}
+
+static void destroy_entry(struct config_entry *e)
+{
+    buf_deinit(&e->initial_value);
+    buf_deinit(&e->loaded_words);
+    buf_deinit(&e->loaded_value);
+    mem_free(e);
+}
+
+bool config_add(const struct option *option)
+{
+    if (config_entry_find(slice_cstr(option->name)) != NULL) {
+        return false;
+    }
+    add_entry(option);
+    return true;
+}
+
+void config_remove(const struct option *option)
+{
+    struct config_name **at = chain_of(slice_cstr(option->name));
+    while ((*at)->entry->option != option) {
+        at = &(*at)->next;
+    }
+    struct config_name *name = *at;
+    struct config_entry *e = name->entry;
+    *at = name->next;
+    mem_free(name);
+    unsigned i = 0;
+    while (config.entries[i] != e) {
+        i++;
+    }
+    config.count--;
+    memmove(&config.entries[i], &config.entries[i + 1],
+            (config.count - i) * sizeof(*config.entries));
+    destroy_entry(e);
+}
+
 void config_register(const struct option *options)
 {
     for (const struct option *o = options; o->name != NULL; o++) {
@@ -102,28 +155,16 @@ void config_register(const struct option *options)
         if ((o->flags & (OPTION_MULTI | OPTION_REPEAT)) != 0 && o->type != OPTION_CUSTOM) {
             reject_option(o, "only custom options take several words or lines");
         }
-        option_store_initial(o);
-        struct config_entry *e = mem_calloc(1, sizeof(*e));
-        e->option = o;
-        option_format(o, &e->initial_value);
-        config.entries = mem_realloc(config.entries, (config.count + 1) * sizeof(*config.entries));
-        config.entries[config.count++] = e;
-        enter_name(e, o->name);
-        if (o->alias != NULL) {
-            enter_name(e, o->alias);
-        }
+        add_entry(o);
     }
 }
 
 void config_teardown(void)
 {
     for (unsigned i = 0; i < config.count; i++) {
-        struct config_entry *e = config.entries[i];
-        buf_deinit(&e->initial_value);
-        buf_deinit(&e->loaded_words);
-        buf_deinit(&e->loaded_value);
-        mem_free(e);
+        destroy_entry(config.entries[i]);
     }
+    buf_deinit(&config.kept);
     for (unsigned i = 0; i < NAME_CHAINS; i++) {
         while (config.chains[i] != NULL) {
             struct config_name *n = config.chains[i];
@@ -280,6 +321,62 @@ int config_read_file(const char *path, struct buf *content)
     return error;
 }
 
+/* ---- Lines for modules */
+
+void config_keep_line(const struct slice *words, int count)
+{
+    config_append_words(&config.kept, words, count);
+    buf_append_char(&config.kept, '\n');
+}
+
+/* Whether a kept line is that name's; its words behind the name are appended to `words` then, in the
+ * place of what is there. */
+static bool line_is_of(struct slice line, struct slice name, struct buf *words)
+{
+    struct slice parts[OPTION_MAX_WORDS];
+    struct buf scratch = {0};
+    int count = option_split_line(line, parts, OPTION_MAX_WORDS, &scratch);
+    bool same = count > 0 && parts[0].len == name.len &&
+                strncasecmp(parts[0].ptr, name.ptr, name.len) == 0;
+    if (same) {
+        buf_clear(words);
+        config_append_words(words, parts + 1, count - 1);
+    }
+    buf_deinit(&scratch);
+    return same;
+}
+
+bool config_claim_line(struct slice name, struct buf *words)
+{
+    struct buf rest = {0};
+    struct slice line;
+    bool found = false;
+    for (size_t pos = 0; config_next_line(buf_slice(&config.kept), &pos, &line);) {
+        if (line_is_of(line, name, words)) {
+            found = true;
+        } else {
+            buf_append_slice(&rest, line);
+            buf_append_char(&rest, '\n');
+        }
+    }
+    buf_deinit(&config.kept);
+    config.kept = rest;
+    return found;
+}
+
+bool config_drop_kept(struct buf *first_name)
+{
+    struct slice line = {NULL, 0};
+    size_t pos = 0, len = 0;
+    bool some = config_next_line(buf_slice(&config.kept), &pos, &line);
+    while (some && len < line.len && line.ptr[len] != ' ') {
+        len++;
+    }
+    buf_append(first_name, line.ptr, len);
+    buf_deinit(&config.kept);
+    return some;
+}
+
 /* ---- Reading */
 
 bool config_takes_back(const struct option *option, const struct slice *words, int count)
@@ -313,6 +410,10 @@ bool config_apply_words(const struct slice *words, int count, const char **error
 {
     assert(count >= 1);
     struct config_entry *e = config_entry_find(words[0]);
+    if (e == NULL && count > 1 && words[0].len > 0 && memchr(words[0].ptr, '.', words[0].len)) {
+        config_keep_line(words, count);
+        return true;
+    }
     if (e == NULL) {
         *error = "Bad directive or wrong number of arguments";
         return false;
