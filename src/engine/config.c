@@ -329,15 +329,15 @@ void config_keep_line(const struct slice *words, int count)
     buf_append_char(&config.kept, '\n');
 }
 
-/* Whether a kept line is that name's; its words behind the name are appended to `words` then, in the
- * place of what is there. */
+/* Whether a kept line is that name's; its words behind the name are appended to `words` then, in
+ * the place of what is there. */
 static bool line_is_of(struct slice line, struct slice name, struct buf *words)
 {
     struct slice parts[OPTION_MAX_WORDS];
     struct buf scratch = {0};
     int count = option_split_line(line, parts, OPTION_MAX_WORDS, &scratch);
-    bool same = count > 0 && parts[0].len == name.len &&
-                strncasecmp(parts[0].ptr, name.ptr, name.len) == 0;
+    bool same =
+        count > 0 && parts[0].len == name.len && strncasecmp(parts[0].ptr, name.ptr, name.len) == 0;
     if (same) {
         buf_clear(words);
         config_append_words(words, parts + 1, count - 1);

@@ -12,9 +12,9 @@ void config_register(const struct option *options);
 bool config_add(const struct option *option) MUST_CHECK;
 void config_remove(const struct option *option);
 /* What files and arguments say of names with a dot is for modules that are loaded later: it is kept
- * until one claims it. Keeps a name and its words; gives the words of the last line of that name, in
- * canonical form, and forgets its lines (false: there is none); forgets all, and
- * appends the first name that nobody has claimed (false: there is none). World, or boot. */
+ * until one claims it. Keeps a name and its words; gives the words of the last line of that name,
+ * in canonical form, and forgets its lines (false: there is none); forgets all, and appends the
+ * first name that nobody has claimed (false: there is none). World, or boot. */
 void config_keep_line(const struct slice *words, int count);
 bool config_claim_line(struct slice name, struct buf *words);
 bool config_drop_kept(struct buf *first_name);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct module_command;
+struct module_config;
 struct reply;
 
 struct module {
@@ -22,6 +23,8 @@ struct module {
     bool loading;             /* its OnLoad runs */
     unsigned running;         /* calls into it that have not returned; keyspace lock, exclusive */
     RedisModuleInfoFunc info; /* adds its sections to INFO; NULL: it has none */
+    struct module_config *configs; /* its options, in order of registration */
+    bool loading_configs;          /* LoadConfigs runs */
     struct module_command **commands;
     unsigned command_count;
     struct module *next; /* in order of loading */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/call.h"
 #include "module/commands.h"
+#include "module/configs.h"
 #include "module/context.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
@@ -59,6 +60,7 @@ void loader_teardown(void)
         loaded_remove((struct module *)m);
         commands_forget((struct module *)m);
         shared_apis_withdraw((struct module *)m);
+        configs_forget((struct module *)m);
         destroy((struct module *)m);
     }
 }
@@ -114,6 +116,19 @@ static void withdraw(struct module *m) REQUIRES(gil)
 {
     commands_remove(m);
     shared_apis_withdraw(m);
+    configs_withdraw(m);
+}
+
+/* Why a module whose OnLoad has returned must be taken out again; NULL: it need not. */
+static const char *find_fault(const struct module *m, int result)
+{
+    if (result != REDISMODULE_OK) {
+        return "refused";
+    }
+    if (!m->name) {
+        return "has not called RedisModule_Init";
+    }
+    return configs_are_loaded(m) ? NULL : "has options, and has not called RedisModule_LoadConfigs";
 }
 
 bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
@@ -130,10 +145,9 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
         return false;
     }
     struct module *m = create(path, library, args, arg_count);
-    bool refused = run_load(m, load) != REDISMODULE_OK;
-    if (refused || !m->name) {
-        buf_printf(error, "%s: its OnLoad %s", path,
-                   refused ? "refused" : "has not called RedisModule_Init");
+    const char *why = find_fault(m, run_load(m, load));
+    if (why) {
+        buf_printf(error, "%s: its OnLoad %s", path, why);
         withdraw(m);
         dlclose(library);
         destroy(m);

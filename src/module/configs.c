@@ -1,0 +1,647 @@
+/* See configs.h. An option is one of base/option.h's, OPTION_CUSTOM, with what the module has given
+ * beside it. */
+#include "module/configs.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "engine/config.h"
+#include "engine/gate.h"
+#include "keyspace/lock.h"
+#include "module/context.h"
+#include "module/text.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ERROR_BYTES 512
+#define FLAGS_ALL                                                                                  \
+    (REDISMODULE_CONFIG_IMMUTABLE | REDISMODULE_CONFIG_SENSITIVE | REDISMODULE_CONFIG_HIDDEN |     \
+     REDISMODULE_CONFIG_PROTECTED | REDISMODULE_CONFIG_DENY_LOADING | REDISMODULE_CONFIG_MEMORY |  \
+     REDISMODULE_CONFIG_BITFLAGS)
+
+enum kind { KIND_BOOL, KIND_NUMERIC, KIND_STRING, KIND_ENUM };
+
+struct module_config {
+    struct option option; /* first; its name and initial text are owned */
+    struct module *module;
+    struct module_config *next;
+    const char *name; /* without the module's; part of option.name */
+    enum kind kind;
+    unsigned flags; /* REDISMODULE_CONFIG_ */
+    union {
+        RedisModuleConfigGetBoolFunc of_bool;
+        RedisModuleConfigGetNumericFunc of_numeric;
+        RedisModuleConfigGetStringFunc of_string;
+        RedisModuleConfigGetEnumFunc of_enum;
+    } get;
+    union {
+        RedisModuleConfigSetBoolFunc of_bool;
+        RedisModuleConfigSetNumericFunc of_numeric;
+        RedisModuleConfigSetStringFunc of_string;
+        RedisModuleConfigSetEnumFunc of_enum;
+    } set;
+    RedisModuleConfigApplyFunc apply; /* or NULL */
+    void *user_data;
+    long long min, max;
+    struct option_enum *names; /* KIND_ENUM; ends with {NULL, 0}; owned, with its texts */
+    bool is_loaded;            /* the module has been told a value */
+    bool is_changed;           /* and has not applied it yet */
+    struct buf known;          /* its last text, for who cannot ask */
+};
+
+/* A fault's text, until the next one. World. */
+static char fault[ERROR_BYTES];
+
+static struct module_config *config_of(const struct option *o)
+{
+    return (struct module_config *)o;
+}
+
+/* ---- the lock ---- */
+
+/* Takes the keyspace lock unless it is held; tells whether it did. */
+static bool enter(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (keyspace_is_exclusive()) {
+        return false;
+    }
+    keyspace_lock_exclusive();
+    return true;
+}
+
+static void leave(bool taken) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (taken) {
+        keyspace_unlock_exclusive();
+    }
+}
+
+/* ---- values as text ---- */
+
+struct value {
+    long long number;  /* of a bool, a number, an enum */
+    struct slice text; /* of a string */
+};
+
+static void append_flags(const struct module_config *m, long long number, struct buf *out)
+{
+    bool some = false;
+    for (const struct option_enum *e = m->names; e->name; e++) {
+        if (e->value != 0 && (number & e->value) == e->value) {
+            buf_append_cstr(out, some ? " " : "");
+            buf_append_cstr(out, e->name);
+            number &= ~(long long)e->value;
+            some = true;
+        }
+    }
+    for (const struct option_enum *e = m->names; !some && e->name; e++) {
+        if (e->value == 0) {
+            buf_append_cstr(out, e->name);
+            some = true;
+        }
+    }
+    buf_append_cstr(out, some ? "" : "unknown");
+}
+
+static void append_enum(const struct module_config *m, long long number, struct buf *out)
+{
+    if (m->flags & REDISMODULE_CONFIG_BITFLAGS) {
+        append_flags(m, number, out);
+        return;
+    }
+    const struct option_enum *e = m->names;
+    while (e->name && e->value != number) {
+        e++;
+    }
+    buf_append_cstr(out, e->name ? e->name : "unknown");
+}
+
+static void append_value(const struct module_config *m, const struct value *v, struct buf *out)
+{
+    switch (m->kind) {
+    case KIND_BOOL:
+        buf_append_cstr(out, v->number ? "yes" : "no");
+        break;
+    case KIND_NUMERIC:
+        buf_printf(out, "%lld", v->number);
+        break;
+    case KIND_STRING:
+        buf_append_slice(out, v->text);
+        break;
+    case KIND_ENUM:
+        append_enum(m, v->number, out);
+        break;
+    }
+}
+
+static bool fail(const char **error, const char *text)
+{
+    *error = text;
+    return false;
+}
+
+static bool parse_number(const struct module_config *m, struct slice text, long long *number,
+                         const char **error)
+{
+    int64_t value;
+    uint64_t bytes;
+    if (m->flags & REDISMODULE_CONFIG_MEMORY) {
+        if (!num_parse_memory(text, &bytes)) {
+            return fail(error, "argument must be a memory value");
+        }
+        value = bytes <= INT64_MAX ? (int64_t)bytes : INT64_MAX;
+    } else if (!num_parse_i64(text, &value)) {
+        return fail(error, "argument couldn't be parsed into an integer");
+    }
+    if (value < m->min || value > m->max) {
+        snprintf(fault, sizeof(fault), "argument must be between %lld and %lld inclusive", m->min,
+                 m->max);
+        return fail(error, fault);
+    }
+    *number = value;
+    return true;
+}
+
+static const struct option_enum *find_name(const struct module_config *m, struct slice word)
+{
+    const struct option_enum *e = m->names;
+    while (e->name && !slice_equal_nocase(word, e->name)) {
+        e++;
+    }
+    return e->name ? e : NULL;
+}
+
+static bool fail_names(const struct module_config *m, const char **error)
+{
+    struct buf text = {0};
+    buf_append_cstr(&text, "argument(s) must be one of the following: ");
+    for (const struct option_enum *e = m->names; e->name; e++) {
+        buf_append_cstr(&text, e->name);
+        buf_append_cstr(&text, e[1].name ? ", " : "");
+    }
+    snprintf(fault, sizeof(fault), "%s", buf_cstr(&text));
+    buf_deinit(&text);
+    return fail(error, fault);
+}
+
+/* A name; with BITFLAGS several, whose values are joined. */
+static bool parse_names(const struct module_config *m, struct slice text, long long *number,
+                        const char **error)
+{
+    struct slice words[OPTION_MAX_WORDS] = {text};
+    struct buf scratch = {0};
+    int count = 1;
+    bool fine = true;
+    *number = 0;
+    if (m->flags & REDISMODULE_CONFIG_BITFLAGS) {
+        count = option_split_line(text, words, OPTION_MAX_WORDS, &scratch);
+    }
+    for (int i = 0; fine && i < count; i++) {
+        const struct option_enum *e = find_name(m, words[i]);
+        fine = e != NULL;
+        *number |= e ? e->value : 0;
+    }
+    buf_deinit(&scratch);
+    return (fine && count > 0) || fail_names(m, error);
+}
+
+static bool parse_value(const struct module_config *m, struct slice text, struct value *v,
+                        const char **error)
+{
+    v->text = text;
+    switch (m->kind) {
+    case KIND_BOOL:
+        v->number = slice_equal_nocase(text, "yes");
+        return v->number || slice_equal_nocase(text, "no") ||
+               fail(error, "argument must be 'yes' or 'no'");
+    case KIND_NUMERIC:
+        return parse_number(m, text, &v->number, error);
+    case KIND_STRING:
+        return true;
+    case KIND_ENUM:
+        return parse_names(m, text, &v->number, error);
+    }
+    return false;
+}
+
+/* ---- asking and telling the module ---- */
+
+static void ask(const struct module_config *m, struct buf *out) REQUIRES(keyspace_lock)
+{
+    RedisModuleCtx ctx;
+    struct value v = {0, slice_of(NULL, 0)};
+    context_begin(&ctx, m->module, ACCESS_EXCLUSIVE);
+    const RedisModuleString *text = NULL;
+    switch (m->kind) {
+    case KIND_BOOL:
+        v.number = m->get.of_bool(m->name, m->user_data) != 0;
+        break;
+    case KIND_NUMERIC:
+        v.number = m->get.of_numeric(m->name, m->user_data);
+        break;
+    case KIND_STRING:
+        text = m->get.of_string(m->name, m->user_data);
+        v.text = text ? text_slice(text) : v.text;
+        break;
+    case KIND_ENUM:
+        v.number = m->get.of_enum(m->name, m->user_data);
+        break;
+    }
+    append_value(m, &v, out);
+    context_end(&ctx);
+}
+
+/* Takes over the module's words of why not. */
+static bool take_error(RedisModuleString *why, const char **error)
+{
+    if (why) {
+        snprintf(fault, sizeof(fault), "%.*s", (int)why->len, why->ptr);
+        text_release(why);
+    }
+    return fail(error, why ? fault : "the module refuses this value");
+}
+
+static bool tell(struct module_config *m, const struct value *v, const char **error)
+    REQUIRES(keyspace_lock)
+{
+    RedisModuleCtx ctx;
+    RedisModuleString *why = NULL, *text = NULL;
+    int result = REDISMODULE_ERR;
+    context_begin(&ctx, m->module, ACCESS_EXCLUSIVE);
+    switch (m->kind) {
+    case KIND_BOOL:
+        result = m->set.of_bool(m->name, (int)v->number, m->user_data, &why);
+        break;
+    case KIND_NUMERIC:
+        result = m->set.of_numeric(m->name, v->number, m->user_data, &why);
+        break;
+    case KIND_STRING:
+        text = text_create(v->text);
+        result = m->set.of_string(m->name, text, m->user_data, &why);
+        text_release(text);
+        break;
+    case KIND_ENUM:
+        result = m->set.of_enum(m->name, (int)v->number, m->user_data, &why);
+        break;
+    }
+    context_end(&ctx);
+    return result == REDISMODULE_OK || take_error(why, error);
+}
+
+/* Tells a value that is another one than the module has. */
+static bool tell_if_new(struct module_config *m, const struct value *v, const char **error)
+    REQUIRES(keyspace_lock)
+{
+    struct buf now = {0}, wanted = {0};
+    append_value(m, v, &wanted);
+    if (m->is_loaded) {
+        ask(m, &now);
+    }
+    bool is_new = !m->is_loaded || !slice_equal(buf_slice(&now), buf_slice(&wanted));
+    bool fine = !is_new || tell(m, v, error);
+    if (fine) {
+        m->is_changed |= is_new;
+        m->is_loaded = true;
+        buf_clear(&m->known);
+        buf_append_slice(&m->known, buf_slice(&wanted));
+    }
+    buf_deinit(&now);
+    buf_deinit(&wanted);
+    return fine;
+}
+
+static bool apply_one(const struct module_config *m, const char **error) REQUIRES(keyspace_lock)
+{
+    RedisModuleCtx ctx;
+    RedisModuleString *why = NULL;
+    context_begin(&ctx, m->module, ACCESS_EXCLUSIVE);
+    int result = m->apply(&ctx, m->user_data, &why);
+    context_end(&ctx);
+    return result == REDISMODULE_OK || take_error(why, error);
+}
+
+/* Whether an option of the module before that one is applied by the same call. */
+static bool is_applied_by_another(const struct module_config *m)
+{
+    const struct module_config *k = m->module->configs;
+    while (k != m && !(k->is_changed && k->apply == m->apply && k->user_data == m->user_data)) {
+        k = k->next;
+    }
+    return k != m;
+}
+
+/* Each apply function once for what it is to look after. */
+static bool apply_changed(struct module *module, const char **error) REQUIRES(keyspace_lock)
+{
+    bool fine = true;
+    for (const struct module_config *m = module->configs; m && fine; m = m->next) {
+        if (m->is_changed && m->apply && !is_applied_by_another(m)) {
+            fine = apply_one(m, error);
+        }
+    }
+    for (struct module_config *m = module->configs; m; m = m->next) {
+        m->is_changed = false;
+    }
+    return fine;
+}
+
+/* ---- as an option ---- */
+
+/* While it is registered its default is looked at, and told later (LoadConfigs). */
+static bool parse_option(const struct option *o, const struct slice *words, int count,
+                         const char **error) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct module_config *m = config_of(o);
+    struct value v;
+    if (count != 1) {
+        return fail(error, "wrong number of arguments");
+    }
+    if (!parse_value(m, words[0], &v, error)) {
+        return false;
+    }
+    if (!m->is_loaded && !m->module->loading_configs) {
+        return true;
+    }
+    if (m->flags & REDISMODULE_CONFIG_DENY_LOADING && !m->module->loading_configs &&
+        gate_is_loading()) {
+        return fail(error, "can't set this config while the server is loading");
+    }
+    bool taken = enter();
+    bool fine = tell_if_new(m, &v, error);
+    leave(taken);
+    return fine;
+}
+
+static void format_option(const struct option *o, struct buf *out) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct module_config *m = config_of(o);
+    if (!m->is_loaded) {
+        buf_append_cstr(out, o->initial);
+    } else if (keyspace_is_held() && !keyspace_is_exclusive()) {
+        buf_append_slice(out, buf_slice(&m->known));
+    } else {
+        bool taken = enter();
+        ask(m, out);
+        leave(taken);
+    }
+}
+
+/* One call of CONFIG SET's for all options of modules. */
+static bool apply_option(const struct option *o UNUSED,
+                         const char **error) NO_THREAD_SAFETY_ANALYSIS
+{
+    bool fine = true;
+    bool taken = enter();
+    for (const struct module *m = loaded_first(); m && fine; m = m->next) {
+        fine = apply_changed((struct module *)m, error);
+    }
+    leave(taken);
+    return fine;
+}
+
+/* ---- registering ---- */
+
+static bool name_is_valid(const char *name)
+{
+    const char *p = name;
+    while (isalnum((unsigned char)*p) || *p == '_' || *p == '-') {
+        p++;
+    }
+    return *p == '\0' && p != name;
+}
+
+static void destroy(struct module_config *m)
+{
+    for (struct option_enum *e = m->names; e && e->name; e++) {
+        mem_free((char *)e->name);
+    }
+    mem_free(m->names);
+    mem_free((char *)m->option.name);
+    mem_free((char *)m->option.initial);
+    buf_deinit(&m->known);
+    mem_free(m);
+}
+
+static unsigned option_flags(unsigned flags)
+{
+    return (flags & REDISMODULE_CONFIG_IMMUTABLE ? OPTION_IMMUTABLE : 0) |
+           (flags & REDISMODULE_CONFIG_SENSITIVE ? OPTION_SENSITIVE : 0) |
+           (flags & REDISMODULE_CONFIG_HIDDEN ? OPTION_HIDDEN : 0) |
+           (flags & REDISMODULE_CONFIG_PROTECTED ? OPTION_PROTECTED : 0);
+}
+
+/* A record that is on no list yet; NULL with errno: EBUSY when OnLoad does not run, EINVAL for bad
+ * flags or a bad name. */
+static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum kind kind,
+                                    unsigned flags)
+{
+    unsigned allowed = FLAGS_ALL;
+    allowed &= kind == KIND_NUMERIC ? ~0U : ~(unsigned)REDISMODULE_CONFIG_MEMORY;
+    allowed &= kind == KIND_ENUM ? ~0U : ~(unsigned)REDISMODULE_CONFIG_BITFLAGS;
+    if (!ctx->module->loading) {
+        errno = EBUSY;
+        return NULL;
+    }
+    if (flags & ~allowed || !name_is_valid(name)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct module_config *m = mem_calloc(1, sizeof(*m));
+    struct buf full = {0};
+    buf_printf(&full, "%s.%s", ctx->module->name, name);
+    char *owned = mem_dup(full.ptr, full.len);
+    buf_deinit(&full);
+    m->option = (struct option){.name = owned,
+                                .type = OPTION_CUSTOM,
+                                .flags = option_flags(flags),
+                                .parse = parse_option,
+                                .format = format_option,
+                                .apply = apply_option};
+    m->name = owned + strlen(owned) - strlen(name);
+    m->module = ctx->module;
+    m->kind = kind;
+    m->flags = flags;
+    return m;
+}
+
+/* EALREADY: there is such an option; EINVAL: its default is not among its values. */
+static int enlist(struct module_config *m, const struct value *initial)
+{
+    struct buf text = {0};
+    struct value checked;
+    const char *why;
+    append_value(m, initial, &text);
+    m->option.initial = mem_dup(text.ptr ? text.ptr : "", text.len);
+    buf_deinit(&text);
+    if (!parse_value(m, slice_cstr(m->option.initial), &checked, &why)) {
+        destroy(m);
+        errno = EINVAL;
+        return REDISMODULE_ERR;
+    }
+    if (!config_add(&m->option)) {
+        destroy(m);
+        errno = EALREADY;
+        return REDISMODULE_ERR;
+    }
+    struct module_config **last = &m->module->configs;
+    while (*last) {
+        last = &(*last)->next;
+    }
+    *last = m;
+    return REDISMODULE_OK;
+}
+
+static int rm_register_bool(RedisModuleCtx *ctx, const char *name, int initial, unsigned flags,
+                            RedisModuleConfigGetBoolFunc get, RedisModuleConfigSetBoolFunc set,
+                            RedisModuleConfigApplyFunc apply, void *user_data)
+{
+    struct module_config *m = create(ctx, name, KIND_BOOL, flags);
+    if (!m) {
+        return REDISMODULE_ERR;
+    }
+    m->get.of_bool = get;
+    m->set.of_bool = set;
+    m->apply = apply;
+    m->user_data = user_data;
+    return enlist(m, &(struct value){.number = initial});
+}
+
+static int rm_register_numeric(RedisModuleCtx *ctx, const char *name, long long initial,
+                               unsigned flags, long long min, long long max,
+                               RedisModuleConfigGetNumericFunc get,
+                               RedisModuleConfigSetNumericFunc set,
+                               RedisModuleConfigApplyFunc apply, void *user_data)
+{
+    struct module_config *m = create(ctx, name, KIND_NUMERIC, flags);
+    if (!m) {
+        return REDISMODULE_ERR;
+    }
+    m->get.of_numeric = get;
+    m->set.of_numeric = set;
+    m->apply = apply;
+    m->user_data = user_data;
+    m->min = min;
+    m->max = max;
+    return enlist(m, &(struct value){.number = initial});
+}
+
+static int rm_register_string(RedisModuleCtx *ctx, const char *name, const char *initial,
+                              unsigned flags, RedisModuleConfigGetStringFunc get,
+                              RedisModuleConfigSetStringFunc set, RedisModuleConfigApplyFunc apply,
+                              void *user_data)
+{
+    struct module_config *m = create(ctx, name, KIND_STRING, flags);
+    if (!m) {
+        return REDISMODULE_ERR;
+    }
+    m->get.of_string = get;
+    m->set.of_string = set;
+    m->apply = apply;
+    m->user_data = user_data;
+    return enlist(m, &(struct value){.text = slice_cstr(initial ? initial : "")});
+}
+
+static int rm_register_enum(RedisModuleCtx *ctx, const char *name, int initial, unsigned flags,
+                            const char **names, const int *values, int count,
+                            RedisModuleConfigGetEnumFunc get, RedisModuleConfigSetEnumFunc set,
+                            RedisModuleConfigApplyFunc apply, void *user_data)
+{
+    struct module_config *m = create(ctx, name, KIND_ENUM, flags);
+    if (!m) {
+        return REDISMODULE_ERR;
+    }
+    m->get.of_enum = get;
+    m->set.of_enum = set;
+    m->apply = apply;
+    m->user_data = user_data;
+    m->names = mem_calloc((size_t)count + 1, sizeof(*m->names));
+    for (int i = 0; i < count; i++) {
+        m->names[i] = (struct option_enum){mem_dup(names[i], strlen(names[i])), values[i]};
+    }
+    return enlist(m, &(struct value){.number = initial});
+}
+
+/* ---- setting them all ---- */
+
+/* What the configuration says, or LOADEX; else the default. */
+static bool load_one(struct module_config *m, const char **error)
+{
+    struct slice words[OPTION_MAX_WORDS + 1];
+    struct buf line = {0}, scratch = {0};
+    words[0] = slice_cstr(m->option.name);
+    int count = 1;
+    if (config_claim_line(words[0], &line)) {
+        count += option_split_line(buf_slice(&line), words + 1, OPTION_MAX_WORDS, &scratch);
+    }
+    struct slice initial = slice_cstr(m->option.initial);
+    bool fine = count > 1 ? config_apply_words(words, count, error)
+                          : option_store(&m->option, &initial, 1, error);
+    buf_deinit(&line);
+    buf_deinit(&scratch);
+    return fine;
+}
+
+static int rm_load(RedisModuleCtx *ctx)
+{
+    keyspace_assert_exclusive();
+    struct module *module = ctx->module;
+    const char *error = NULL;
+    bool fine = true;
+    if (!module->loading) {
+        errno = EBUSY;
+        return REDISMODULE_ERR;
+    }
+    module->loading_configs = true;
+    for (struct module_config *m = module->configs; m && fine; m = m->next) {
+        fine = load_one(m, &error);
+        if (!fine) {
+            log_warning("Module '%s': %s: %s", module->name, m->option.name, error);
+        }
+    }
+    module->loading_configs = false;
+    if (fine && !apply_changed(module, &error)) {
+        log_warning("Module '%s': its options: %s", module->name, error);
+        fine = false;
+    }
+    return fine ? REDISMODULE_OK : REDISMODULE_ERR;
+}
+
+bool configs_are_loaded(const struct module *m)
+{
+    const struct module_config *c = m->configs;
+    while (c && c->is_loaded) {
+        c = c->next;
+    }
+    return c == NULL;
+}
+
+void configs_forget(struct module *m)
+{
+    while (m->configs) {
+        struct module_config *c = m->configs;
+        m->configs = c->next;
+        destroy(c);
+    }
+}
+
+void configs_withdraw(struct module *m)
+{
+    for (const struct module_config *c = m->configs; c; c = c->next) {
+        config_remove(&c->option);
+    }
+    configs_forget(m);
+}
+
+const struct api_function config_functions[] = {
+    API(RegisterBoolConfig, rm_register_bool),
+    API(RegisterNumericConfig, rm_register_numeric),
+    API(RegisterStringConfig, rm_register_string),
+    API(RegisterEnumConfig, rm_register_enum),
+    API(LoadConfigs, rm_load),
+    {NULL, NULL},
+};
