@@ -454,7 +454,7 @@ static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum 
     struct module_config *m = mem_calloc(1, sizeof(*m));
     struct buf full = {0};
     buf_printf(&full, "%s.%s", ctx->module->name, name);
-    char *owned = mem_dup(full.ptr, full.len);
+    char *owned = mem_dup(buf_cstr(&full), full.len);
     buf_deinit(&full);
     m->option = (struct option){.name = owned,
                                 .type = OPTION_CUSTOM,
@@ -476,7 +476,7 @@ static int enlist(struct module_config *m, const struct value *initial)
     struct value checked;
     const char *why;
     append_value(m, initial, &text);
-    m->option.initial = mem_dup(text.ptr ? text.ptr : "", text.len);
+    m->option.initial = mem_dup(buf_cstr(&text), text.len);
     buf_deinit(&text);
     if (!parse_value(m, slice_cstr(m->option.initial), &checked, &why)) {
         destroy(m);
