@@ -19,7 +19,7 @@ static const struct api_function *const tables[] = {
     shared_functions,        dict_functions,       cluster_functions,    message_functions,
     context_flag_functions,  key_list_functions,   key_zset_functions,   key_zset_range_functions,
     key_hash_functions,      key_stream_functions, info_functions,       server_info_functions,
-    user_functions,          fork_functions,       config_functions,
+    user_functions,          fork_functions,       config_functions,     client_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

@@ -13,13 +13,12 @@
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
-#include "keyspace/waiting.h"
 #include "module/call.h"
 #include "module/call_replies.h"
 #include "module/context.h"
-#include "module/run.h"
 #include "module/users.h"
 #include "module/words.h"
+#include "module/world.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -193,36 +192,11 @@ static void run_whole(struct call *n)
     }
 }
 
-/* False when the world is not to be had: others would see half of a transaction or a script.
- * Between the two locks others may run, unless the world stands already: nothing that is theirs may
- * be in the unit, and nobody who waits for a key is kept from it. */
-static bool run_in_world(RedisModuleCtx *ctx, struct call *n) NO_THREAD_SAFETY_ANALYSIS
+static void run_in_world(void *call)
 {
-    bool stands = ctx->held == ACCESS_WORLD;
-    bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
-    if (!stands && (!ctx->call || amid)) {
-        return false;
-    }
-    if (!stands) {
-        context_end_unit(ctx);
-    } else if (!amid) {
-        waiting_defer(true);
-    }
-    keyspace_unlock_exclusive();
-    if (!stands) {
-        gil_stop_world();
-        run_want_world(ctx->call->cmd);
-    }
+    struct call *n = call;
     n->held = ACCESS_WORLD;
     run_whole(n);
-    if (!stands) {
-        gil_resume_world();
-    }
-    keyspace_lock_exclusive();
-    if (stands && !amid) {
-        waiting_defer(false);
-    }
-    return true;
 }
 
 /* Whom the call's changes are told to. */
@@ -255,7 +229,7 @@ static bool run_call(RedisModuleCtx *ctx, struct call *n, unsigned flags)
     uint64_t begin = clock_ticks();
     bool ran = true;
     if (n->cmd->flags & CMD_WORLD) { /* administration: no log is told of it */
-        ran = run_in_world(ctx, n);
+        ran = world_run(ctx, run_in_world, n);
     } else {
         run_aimed(ctx, n, flags);
     }

@@ -1,0 +1,34 @@
+/* See world.h. */
+#include "module/world.h"
+
+#include "keyspace/waiting.h"
+#include "module/run.h"
+
+/* Nothing that is others' may be in the unit, and nobody who waits for a key is kept from it. */
+bool world_run(RedisModuleCtx *ctx, void (*work)(void *data), void *data) NO_THREAD_SAFETY_ANALYSIS
+{
+    bool stands = ctx->held == ACCESS_WORLD;
+    bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
+    if (!stands && (!ctx->call || amid)) {
+        return false;
+    }
+    if (!stands) {
+        context_end_unit(ctx);
+    } else if (!amid) {
+        waiting_defer(true);
+    }
+    keyspace_unlock_exclusive();
+    if (!stands) {
+        gil_stop_world();
+        run_want_world(ctx->call->cmd);
+    }
+    work(data);
+    if (!stands) {
+        gil_resume_world();
+    }
+    keyspace_lock_exclusive();
+    if (stands && !amid) {
+        waiting_defer(false);
+    }
+    return true;
+}
