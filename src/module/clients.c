@@ -10,7 +10,6 @@
 #include "net/tls.h"
 
 #include <errno.h>
-#include <openssl/pem.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,15 +164,7 @@ static RedisModuleString *rm_get_user(RedisModuleCtx *ctx, uint64_t id)
 
 static void tell_certificate(struct client *c, struct visit *v)
 {
-    const X509 *certificate = c->tls ? tls_certificate(c->tls) : NULL;
-    BIO *out = certificate ? BIO_new(BIO_s_mem()) : NULL;
-    char *text;
-    if (out && PEM_write_bio_X509(out, (X509 *)certificate) == 1) {
-        long len = BIO_get_mem_data(out, &text);
-        buf_append(&v->text, text, (size_t)len);
-        v->is_done = true;
-    }
-    BIO_free(out);
+    v->is_done = c->tls && tls_append_certificate(c->tls, &v->text);
 }
 
 /* As PEM; NULL where the client has shown none. */

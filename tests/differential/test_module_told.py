@@ -11,14 +11,15 @@ from lib.modules import path_of
 def both(make_server, make_oracle, connect):
     """both(word, ...): the reply of both servers, which is the same."""
     options = {"loadmodule": [path_of("told")], "enable-module-command": "yes"}
-    clients = [connect(to=server) for server in (make_server(options), make_oracle(options))]
+    servers = make_server(options), make_oracle(options)
+    clients = [connect(to=server) for server in servers]
 
     def call(*words):
         replies = [client.call(*words) for client in clients]
         assert replies[0] == replies[1], words
         return replies[0]
 
-    call.clients = clients
+    call.clients, call.servers = clients, servers
     return call
 
 
@@ -106,3 +107,30 @@ def test_slots(both):
         assert reply[0] == reply[1] and reply[2] == 1
         if key != "{}foo":
             assert reply[0] == slot
+
+
+def test_clients(both, connect):
+    servers = both.servers
+    others = [connect(to=server) for server in servers]
+    ids = [(client.call("CLIENT", "ID"), other.call("CLIENT", "ID")) for client, other in zip(both.clients, others)]
+
+    def each(*words):
+        """The same of the caller and of another client: `own` and `other` in the words."""
+        replies = []
+        for client, (own, other) in zip(both.clients, ids):
+            replies.append(client.call(*({"own": own, "other": other}.get(word, word) for word in words)))
+        assert replies[0] == replies[1], words
+        return replies[0]
+
+    for who in ("own", "other", "987654321"):
+        each("T.CLIENT", who)
+        each("T.NAME", who, "a name")
+        each("T.NAME", who, "name-" + who)
+        each("T.CLIENT", who)
+    for other in others:
+        other.ok("SELECT", "3")
+        other.ok("MULTI")
+    each("T.CLIENT", "other")
+    assert each("T.AWAY", "987654321") == 1
+    assert each("T.AWAY", "other") == 0
+    eventually(lambda: each("T.CLIENT", "other")[0] == 1, "it is gone")

@@ -247,6 +247,56 @@ static int t_kill(RedisModuleCtx *ctx, String **argv, int argc)
     return RedisModule_ReplyWithLongLong(ctx, RedisModule_KillForkChild(last_child));
 }
 
+/* ---- clients ---- */
+
+/* T.CLIENT id: what it is. */
+static int t_client(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    long long id;
+    if (argc != 2 || RedisModule_StringToLongLong(argv[1], &id) != REDISMODULE_OK) {
+        return RedisModule_WrongArity(ctx);
+    }
+    RedisModule_AutoMemory(ctx);
+    RedisModuleClientInfo info = REDISMODULE_CLIENTINFO_INITIALIZER_V1;
+    int result = RedisModule_GetClientInfoById(&info, (uint64_t)id);
+    int exists = RedisModule_GetClientInfoById(NULL, (uint64_t)id);
+    String *name = RedisModule_GetClientNameById(ctx, (uint64_t)id);
+    String *user = RedisModule_GetClientUserNameById(ctx, (uint64_t)id);
+    String *certificate = RedisModule_GetClientCertificate(ctx, (uint64_t)id);
+    RedisModule_ReplyWithArray(ctx, 9);
+    RedisModule_ReplyWithLongLong(ctx, result);
+    RedisModule_ReplyWithLongLong(ctx, exists);
+    RedisModule_ReplyWithLongLong(ctx, (long long)info.flags);
+    RedisModule_ReplyWithLongLong(ctx, result == REDISMODULE_OK && info.id == (uint64_t)id);
+    RedisModule_ReplyWithCString(ctx, result == REDISMODULE_OK ? info.addr : "");
+    RedisModule_ReplyWithLongLong(ctx, result == REDISMODULE_OK ? info.db : 0);
+    RedisModule_ReplyWithCString(ctx, name ? text_of(name) : "none");
+    RedisModule_ReplyWithCString(ctx, user ? text_of(user) : "none");
+    return RedisModule_ReplyWithCString(ctx, certificate ? text_of(certificate) : "none");
+}
+
+/* T.NAME id name */
+static int t_name(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    long long id;
+    if (argc != 3 || RedisModule_StringToLongLong(argv[1], &id) != REDISMODULE_OK) {
+        return RedisModule_WrongArity(ctx);
+    }
+    errno = 0;
+    return reply_errno(ctx, RedisModule_SetClientNameById((uint64_t)id, argv[2]));
+}
+
+/* T.AWAY id: closes it */
+static int t_away(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    long long id;
+    if (argc != 2 || RedisModule_StringToLongLong(argv[1], &id) != REDISMODULE_OK) {
+        return RedisModule_WrongArity(ctx);
+    }
+    return RedisModule_ReplyWithLongLong(
+        ctx, RedisModule_DeauthenticateAndCloseClient(ctx, (uint64_t)id));
+}
+
 /* T.SLOT key: its slot; and that of the name that stands for it */
 static int t_slot(RedisModuleCtx *ctx, String **argv, int argc)
 {
@@ -268,8 +318,9 @@ static const struct {
     const char *name;
     RedisModuleCmdFunc function;
 } commands[] = {
-    {"t.info", t_info}, {"t.user", t_user},   {"t.may", t_may},   {"t.denied", t_denied},
-    {"t.fork", t_fork}, {"t.child", t_child}, {"t.kill", t_kill}, {"t.slot", t_slot},
+    {"t.info", t_info},     {"t.user", t_user},   {"t.may", t_may},   {"t.denied", t_denied},
+    {"t.fork", t_fork},     {"t.child", t_child}, {"t.kill", t_kill}, {"t.slot", t_slot},
+    {"t.client", t_client}, {"t.name", t_name},   {"t.away", t_away},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
