@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct buf;
 struct tls;
 
 enum tls_status {
