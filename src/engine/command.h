@@ -271,9 +271,16 @@ static inline bool command_arity_fits(const struct command *c, int argc)
 /* Names of flag bits 0.. in COMMAND INFO's order and spelling, NULL-terminated ("" is never shown);
  * of category bits. */
 extern const char *const command_flag_names[];
-extern const char *const command_category_names[];
+extern const char *const *const command_category_names;
 /* The bit of a category's name, 0 when unknown. */
 uint32_t command_category_of(struct slice name);
+/* Adds a category of a module's, and gives its bit: *taken when there is one of that name, else 0
+ * when there is no room. Given back, its name stays, since users' rules may tell it, and whoever
+ * adds it again has it. World. */
+uint32_t command_category_add(const char *name, bool *taken) MUST_CHECK;
+void command_category_give_back(uint32_t categories);
+/* Forgets those. Shutdown. */
+void command_category_teardown(void);
 
 /* A key found in a request. */
 struct key_place {

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "module/command_info.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 /* ---- flags and categories ---- */
@@ -224,10 +226,35 @@ static int rm_set_categories(RedisModuleCommand *command, const char *words)
     return REDISMODULE_OK;
 }
 
+static bool category_is_valid(const char *name)
+{
+    const char *p = name;
+    while (isalnum((unsigned char)*p) || *p == '-' || *p == '_') {
+        p++;
+    }
+    return *p == '\0' && p != name;
+}
+
+/* EINVAL: the name has other characters, or OnLoad does not run; EBUSY: there is such a category;
+ * ENOMEM: there are too many. */
+static int rm_add_category(RedisModuleCtx *ctx, const char *name)
+{
+    bool taken;
+    if (!ctx->module->loading || !category_is_valid(name)) {
+        errno = EINVAL;
+        return REDISMODULE_ERR;
+    }
+    uint32_t category = command_category_add(name, &taken);
+    if (!category) {
+        errno = taken ? EBUSY : ENOMEM;
+        return REDISMODULE_ERR;
+    }
+    ctx->module->categories |= category;
+    return REDISMODULE_OK;
+}
+
 const struct api_function command_functions[] = {
-    API(CreateCommand, rm_create_command),
-    API(CreateSubcommand, rm_create_subcommand),
-    API(GetCommand, rm_get_command),
-    API(SetCommandACLCategories, rm_set_categories),
-    {NULL, NULL},
+    API(CreateCommand, rm_create_command), API(CreateSubcommand, rm_create_subcommand),
+    API(GetCommand, rm_get_command),       API(SetCommandACLCategories, rm_set_categories),
+    API(AddACLCategory, rm_add_category),  {NULL, NULL},
 };

@@ -117,6 +117,7 @@ static void withdraw(struct module *m) REQUIRES(gil)
     commands_remove(m);
     shared_apis_withdraw(m);
     configs_withdraw(m);
+    command_category_give_back(m->categories);
 }
 
 /* Why a module whose OnLoad has returned must be taken out again; NULL: it need not. */
