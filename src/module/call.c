@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "engine/acl.h"
 #include "engine/execute.h"
+#include "engine/filter.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
@@ -78,13 +79,13 @@ struct refusal {
     struct buf text;
 };
 
-static const struct command *find_command(const struct words *w)
+static const struct command *find_command(const struct slice *argv, int argc)
 {
-    const struct command *cmd = w->argv[0].len > 0 ? command_find(w->argv[0]) : NULL;
-    if (!cmd && w->argv[0].len > 0) {
-        cmd = command_find_original(w->argv[0]);
+    const struct command *cmd = argv[0].len > 0 ? command_find(argv[0]) : NULL;
+    if (!cmd && argv[0].len > 0) {
+        cmd = command_find_original(argv[0]);
     }
-    return cmd && cmd->subcommands && w->argc > 1 ? command_find_sub(cmd, w->argv[1]) : cmd;
+    return cmd && cmd->subcommands && argc > 1 ? command_find_sub(cmd, argv[1]) : cmd;
 }
 
 /* What belongs to a client that is connected, of which there is none here. */
@@ -261,7 +262,7 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
                      .session = &f->session,
                      .now_ms = ctx->now_ms,
                      .nested = true};
-    n.cmd = find_command(w);
+    n.cmd = find_command(n.argv, n.argc);
     n.db = db_at(f->session.db_index);
     if (is_refused(&refusal, ctx, &n, w->flags)) {
         return answer_refusal(ctx, &refusal, w->flags);
@@ -280,6 +281,22 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
         return answer_refusal(ctx, &refusal, w->flags);
     }
     return f->reply.piece_count > 0 ? call_reply_create(ctx, &f->reply) : NULL;
+}
+
+static RedisModuleCallReply *call_filtered(RedisModuleCtx *ctx, struct frame *f, struct words *w)
+{
+    struct request request = {w->argc, w->argv, NULL};
+    if (filter_wanted()) {
+        filter_request(ctx->session ? ctx->session : &f->session, &request, &f->arena);
+        w->argc = request.argc;
+        w->argv = request.argv;
+        errno = 0;
+    }
+    RedisModuleCallReply *reply = call_words(ctx, f, w);
+    int error = errno;
+    parser_release(&request);
+    errno = error;
+    return reply;
 }
 
 static int proto_of(const RedisModuleCtx *ctx, unsigned flags)
@@ -303,7 +320,7 @@ static RedisModuleCallReply *rm_call(RedisModuleCtx *ctx, const char *name, cons
     va_end(arguments);
     f->session.proto = fine ? proto_of(ctx, w.flags) : 2;
     errno = fine ? 0 : EBADF;
-    RedisModuleCallReply *reply = fine ? call_words(ctx, f, &w) : NULL;
+    RedisModuleCallReply *reply = fine ? call_filtered(ctx, f, &w) : NULL;
     int error = errno;
     frame_give_back(f);
     errno = error;

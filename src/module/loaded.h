@@ -23,7 +23,7 @@ struct module {
     bool loading;             /* its OnLoad runs */
     unsigned running;         /* calls into it that have not returned; keyspace lock, exclusive */
     RedisModuleInfoFunc info; /* adds its sections to INFO; NULL: it has none */
-    uint32_t categories;           /* that it has added */
+    uint32_t categories;      /* that it has added */
     struct module_config *configs; /* its options, in order of registration */
     bool loading_configs;          /* LoadConfigs runs */
     struct module_command **commands;

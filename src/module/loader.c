@@ -7,6 +7,7 @@
 #include "module/commands.h"
 #include "module/configs.h"
 #include "module/context.h"
+#include "module/filters.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
 
@@ -117,6 +118,7 @@ static void withdraw(struct module *m) REQUIRES(gil)
     commands_remove(m);
     shared_apis_withdraw(m);
     configs_withdraw(m);
+    filters_withdraw(m);
     command_category_give_back(m->categories);
 }
 

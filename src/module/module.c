@@ -5,6 +5,7 @@
 #include "engine/modules.h"
 #include "module/admin.h"
 #include "module/call.h"
+#include "module/filters.h"
 #include "module/fork.h"
 #include "module/info.h"
 #include "module/loader.h"
@@ -15,6 +16,7 @@ void module_setup(void)
     modules_set_list(loaded_reply);
     info_set_guests(info_append_modules);
     fork_setup();
+    filters_setup();
 }
 
 void module_teardown(void)
@@ -22,6 +24,7 @@ void module_teardown(void)
     modules_set_list(NULL);
     info_set_guests(NULL);
     fork_teardown();
+    filters_teardown();
     loader_teardown();
     call_teardown();
     admin_teardown();

@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "engine/auth.h"
 #include "engine/execute.h"
+#include "engine/filter.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
 #include "engine/parked.h"
@@ -280,6 +281,8 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
         }
         bc->exhausted = true;
         return false;
+    } else if (filter_wanted()) { /* one that was held has been filtered */
+        filter_request(&c->session, &request, &t->arena);
     }
     struct call *call = add_call(t, bc, &request);
     call_prepare(call, &t->arena);

@@ -1,0 +1,58 @@
+"""Filters of requests: the same module in redis-server 7.0.15 and here (tests/modules/filters.c)."""
+
+import pytest
+
+from lib.modules import path_of
+
+
+@pytest.fixture
+def both(make_server, make_oracle, connect):
+    """both(word, ...): the reply of both servers, which is the same."""
+    options = {"loadmodule": [path_of("filters")], "enable-module-command": "yes"}
+    clients = [connect(to=server) for server in (make_server(options), make_oracle(options))]
+
+    def call(*words):
+        replies = [client.call(*words) for client in clients]
+        assert replies[0] == replies[1], words
+        return replies[0]
+
+    call.clients = clients
+    return call
+
+
+REQUESTS = ("@insert k v", "LRANGE k 0 -1", "@insert", "@delete SET s v", "@delete", "@replace a b c", "@more x", "@more",
+            "F.CALL @insert k w", "F.CALL @more x", "F.CALL @replace", "F.CALL @delete ECHO x", "LRANGE k 0 -1", "nope x",
+            "SET plain v")
+
+
+def test_requests(both):
+    for words in REQUESTS:
+        both(*words.split())
+    both("F.SEEN")
+    large = "x" * 300000
+    both("@delete", "SET", "large", large)
+    both("SET", "other", large)
+    both("@insert", "list", large)
+    for words in ("STRLEN large", "STRLEN other", "LLEN list"):
+        both(*words.split())
+    assert all(b"filters=2" in client.call("INFO", "modules") for client in both.clients)
+
+
+def test_transactions(both):
+    both("MULTI")
+    for words in REQUESTS:
+        if not words.startswith(("nope", "@insert k", "F.", "@delete", "@more")) or words == "@insert k v":
+            both(*words.split())
+    both("EXEC")
+    both("LRANGE", "k", 0, -1)
+
+
+def test_they_go(both):
+    both("F.OFF")
+    both("@replace")
+    both("F.SEEN")
+    both("MODULE", "UNLOAD", "filters")
+    both("MODULE", "LOAD", path_of("filters"))
+    both("@replace")
+    both("MODULE", "UNLOAD", "filters")
+    both("PING")
