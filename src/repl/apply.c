@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stats.h"
+#include "engine/filter.h"
 #include "engine/propagation_error.h"
 #include "engine/tracking.h"
 #include "engine/transaction.h"
