@@ -35,7 +35,6 @@ static struct {
     char *file_path;           /* absolute; NULL without a file */
     enum config_source source; /* of what is being read */
     int include_depth;
-    struct buf kept; /* lines for modules that are not there yet, each with a newline */
 } config;
 
 /* ---- The joined table */
@@ -164,7 +163,6 @@ void config_teardown(void)
     for (unsigned i = 0; i < config.count; i++) {
         destroy_entry(config.entries[i]);
     }
-    buf_deinit(&config.kept);
     for (unsigned i = 0; i < NAME_CHAINS; i++) {
         while (config.chains[i] != NULL) {
             struct config_name *n = config.chains[i];
@@ -172,6 +170,7 @@ void config_teardown(void)
             mem_free(n);
         }
     }
+    config_forget_kept();
     mem_free(config.entries);
     mem_free(config.file_path);
     memset(&config, 0, sizeof(config));
@@ -319,62 +318,6 @@ int config_read_file(const char *path, struct buf *content)
         close(fd);
     }
     return error;
-}
-
-/* ---- Lines for modules */
-
-void config_keep_line(const struct slice *words, int count)
-{
-    config_append_words(&config.kept, words, count);
-    buf_append_char(&config.kept, '\n');
-}
-
-/* Whether a kept line is that name's; its words behind the name are appended to `words` then, in
- * the place of what is there. */
-static bool line_is_of(struct slice line, struct slice name, struct buf *words)
-{
-    struct slice parts[OPTION_MAX_WORDS];
-    struct buf scratch = {0};
-    int count = option_split_line(line, parts, OPTION_MAX_WORDS, &scratch);
-    bool same =
-        count > 0 && parts[0].len == name.len && strncasecmp(parts[0].ptr, name.ptr, name.len) == 0;
-    if (same) {
-        buf_clear(words);
-        config_append_words(words, parts + 1, count - 1);
-    }
-    buf_deinit(&scratch);
-    return same;
-}
-
-bool config_claim_line(struct slice name, struct buf *words)
-{
-    struct buf rest = {0};
-    struct slice line;
-    bool found = false;
-    for (size_t pos = 0; config_next_line(buf_slice(&config.kept), &pos, &line);) {
-        if (line_is_of(line, name, words)) {
-            found = true;
-        } else {
-            buf_append_slice(&rest, line);
-            buf_append_char(&rest, '\n');
-        }
-    }
-    buf_deinit(&config.kept);
-    config.kept = rest;
-    return found;
-}
-
-bool config_drop_kept(struct buf *first_name)
-{
-    struct slice line = {NULL, 0};
-    size_t pos = 0, len = 0;
-    bool some = config_next_line(buf_slice(&config.kept), &pos, &line);
-    while (some && len < line.len && line.ptr[len] != ' ') {
-        len++;
-    }
-    buf_append(first_name, line.ptr, len);
-    buf_deinit(&config.kept);
-    return some;
 }
 
 /* ---- Reading */

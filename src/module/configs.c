@@ -4,58 +4,21 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "engine/config.h"
 #include "engine/gate.h"
 #include "keyspace/lock.h"
+#include "module/config_values.h"
 #include "module/context.h"
 #include "module/text.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#define ERROR_BYTES 512
 #define FLAGS_ALL                                                                                  \
     (REDISMODULE_CONFIG_IMMUTABLE | REDISMODULE_CONFIG_SENSITIVE | REDISMODULE_CONFIG_HIDDEN |     \
      REDISMODULE_CONFIG_PROTECTED | REDISMODULE_CONFIG_DENY_LOADING | REDISMODULE_CONFIG_MEMORY |  \
      REDISMODULE_CONFIG_BITFLAGS)
-
-enum kind { KIND_BOOL, KIND_NUMERIC, KIND_STRING, KIND_ENUM };
-
-struct module_config {
-    struct option option; /* first; its name and initial text are owned */
-    struct module *module;
-    struct module_config *next;
-    const char *name; /* without the module's; part of option.name */
-    enum kind kind;
-    unsigned flags; /* REDISMODULE_CONFIG_ */
-    union {
-        RedisModuleConfigGetBoolFunc of_bool;
-        RedisModuleConfigGetNumericFunc of_numeric;
-        RedisModuleConfigGetStringFunc of_string;
-        RedisModuleConfigGetEnumFunc of_enum;
-    } get;
-    union {
-        RedisModuleConfigSetBoolFunc of_bool;
-        RedisModuleConfigSetNumericFunc of_numeric;
-        RedisModuleConfigSetStringFunc of_string;
-        RedisModuleConfigSetEnumFunc of_enum;
-    } set;
-    RedisModuleConfigApplyFunc apply; /* or NULL */
-    void *user_data;
-    long long min, max;
-    struct option_enum *names; /* KIND_ENUM; ends with {NULL, 0}; owned, with its texts */
-    bool is_loaded;            /* the module has been told a value */
-    bool is_changed;           /* and has not applied it yet */
-    struct buf known;          /* its last text, for who cannot ask */
-};
-
-/* A fault's text, until the next one. World. */
-static char fault[ERROR_BYTES];
 
 static struct module_config *config_of(const struct option *o)
 {
@@ -81,160 +44,12 @@ static void leave(bool taken) NO_THREAD_SAFETY_ANALYSIS
     }
 }
 
-/* ---- values as text ---- */
-
-struct value {
-    long long number;  /* of a bool, a number, an enum */
-    struct slice text; /* of a string */
-};
-
-static void append_flags(const struct module_config *m, long long number, struct buf *out)
-{
-    bool some = false;
-    for (const struct option_enum *e = m->names; e->name; e++) {
-        if (e->value != 0 && (number & e->value) == e->value) {
-            buf_append_cstr(out, some ? " " : "");
-            buf_append_cstr(out, e->name);
-            number &= ~(long long)e->value;
-            some = true;
-        }
-    }
-    for (const struct option_enum *e = m->names; !some && e->name; e++) {
-        if (e->value == 0) {
-            buf_append_cstr(out, e->name);
-            some = true;
-        }
-    }
-    buf_append_cstr(out, some ? "" : "unknown");
-}
-
-static void append_enum(const struct module_config *m, long long number, struct buf *out)
-{
-    if (m->flags & REDISMODULE_CONFIG_BITFLAGS) {
-        append_flags(m, number, out);
-        return;
-    }
-    const struct option_enum *e = m->names;
-    while (e->name && e->value != number) {
-        e++;
-    }
-    buf_append_cstr(out, e->name ? e->name : "unknown");
-}
-
-static void append_value(const struct module_config *m, const struct value *v, struct buf *out)
-{
-    switch (m->kind) {
-    case KIND_BOOL:
-        buf_append_cstr(out, v->number ? "yes" : "no");
-        break;
-    case KIND_NUMERIC:
-        buf_printf(out, "%lld", v->number);
-        break;
-    case KIND_STRING:
-        buf_append_slice(out, v->text);
-        break;
-    case KIND_ENUM:
-        append_enum(m, v->number, out);
-        break;
-    }
-}
-
-static bool fail(const char **error, const char *text)
-{
-    *error = text;
-    return false;
-}
-
-static bool parse_number(const struct module_config *m, struct slice text, long long *number,
-                         const char **error)
-{
-    int64_t value;
-    uint64_t bytes;
-    if (m->flags & REDISMODULE_CONFIG_MEMORY) {
-        if (!num_parse_memory(text, &bytes)) {
-            return fail(error, "argument must be a memory value");
-        }
-        value = bytes <= INT64_MAX ? (int64_t)bytes : INT64_MAX;
-    } else if (!num_parse_i64(text, &value)) {
-        return fail(error, "argument couldn't be parsed into an integer");
-    }
-    if (value < m->min || value > m->max) {
-        snprintf(fault, sizeof(fault), "argument must be between %lld and %lld inclusive", m->min,
-                 m->max);
-        return fail(error, fault);
-    }
-    *number = value;
-    return true;
-}
-
-static const struct option_enum *find_name(const struct module_config *m, struct slice word)
-{
-    const struct option_enum *e = m->names;
-    while (e->name && !slice_equal_nocase(word, e->name)) {
-        e++;
-    }
-    return e->name ? e : NULL;
-}
-
-static bool fail_names(const struct module_config *m, const char **error)
-{
-    struct buf text = {0};
-    buf_append_cstr(&text, "argument(s) must be one of the following: ");
-    for (const struct option_enum *e = m->names; e->name; e++) {
-        buf_append_cstr(&text, e->name);
-        buf_append_cstr(&text, e[1].name ? ", " : "");
-    }
-    snprintf(fault, sizeof(fault), "%s", buf_cstr(&text));
-    buf_deinit(&text);
-    return fail(error, fault);
-}
-
-/* A name; with BITFLAGS several, whose values are joined. */
-static bool parse_names(const struct module_config *m, struct slice text, long long *number,
-                        const char **error)
-{
-    struct slice words[OPTION_MAX_WORDS] = {text};
-    struct buf scratch = {0};
-    int count = 1;
-    bool fine = true;
-    *number = 0;
-    if (m->flags & REDISMODULE_CONFIG_BITFLAGS) {
-        count = option_split_line(text, words, OPTION_MAX_WORDS, &scratch);
-    }
-    for (int i = 0; fine && i < count; i++) {
-        const struct option_enum *e = find_name(m, words[i]);
-        fine = e != NULL;
-        *number |= e ? e->value : 0;
-    }
-    buf_deinit(&scratch);
-    return (fine && count > 0) || fail_names(m, error);
-}
-
-static bool parse_value(const struct module_config *m, struct slice text, struct value *v,
-                        const char **error)
-{
-    v->text = text;
-    switch (m->kind) {
-    case KIND_BOOL:
-        v->number = slice_equal_nocase(text, "yes");
-        return v->number || slice_equal_nocase(text, "no") ||
-               fail(error, "argument must be 'yes' or 'no'");
-    case KIND_NUMERIC:
-        return parse_number(m, text, &v->number, error);
-    case KIND_STRING:
-        return true;
-    case KIND_ENUM:
-        return parse_names(m, text, &v->number, error);
-    }
-    return false;
-}
-
 /* ---- asking and telling the module ---- */
 
 static void ask(const struct module_config *m, struct buf *out) REQUIRES(keyspace_lock)
 {
     RedisModuleCtx ctx;
-    struct value v = {0, slice_of(NULL, 0)};
+    struct config_value v = {0, slice_of(NULL, 0)};
     context_begin(&ctx, m->module, ACCESS_EXCLUSIVE);
     const RedisModuleString *text = NULL;
     switch (m->kind) {
@@ -252,7 +67,7 @@ static void ask(const struct module_config *m, struct buf *out) REQUIRES(keyspac
         v.number = m->get.of_enum(m->name, m->user_data);
         break;
     }
-    append_value(m, &v, out);
+    config_value_append(m, &v, out);
     context_end(&ctx);
 }
 
@@ -260,13 +75,14 @@ static void ask(const struct module_config *m, struct buf *out) REQUIRES(keyspac
 static bool take_error(RedisModuleString *why, const char **error)
 {
     if (why) {
-        snprintf(fault, sizeof(fault), "%.*s", (int)why->len, why->ptr);
+        config_fail_text(error, text_slice(why));
         text_release(why);
+        return false;
     }
-    return fail(error, why ? fault : "the module refuses this value");
+    return config_fail(error, "the module refuses this value");
 }
 
-static bool tell(struct module_config *m, const struct value *v, const char **error)
+static bool tell(struct module_config *m, const struct config_value *v, const char **error)
     REQUIRES(keyspace_lock)
 {
     RedisModuleCtx ctx;
@@ -294,11 +110,11 @@ static bool tell(struct module_config *m, const struct value *v, const char **er
 }
 
 /* Tells a value that is another one than the module has. */
-static bool tell_if_new(struct module_config *m, const struct value *v, const char **error)
+static bool tell_if_new(struct module_config *m, const struct config_value *v, const char **error)
     REQUIRES(keyspace_lock)
 {
     struct buf now = {0}, wanted = {0};
-    append_value(m, v, &wanted);
+    config_value_append(m, v, &wanted);
     if (m->is_loaded) {
         ask(m, &now);
     }
@@ -357,11 +173,11 @@ static bool parse_option(const struct option *o, const struct slice *words, int 
                          const char **error) NO_THREAD_SAFETY_ANALYSIS
 {
     struct module_config *m = config_of(o);
-    struct value v;
+    struct config_value v;
     if (count != 1) {
-        return fail(error, "wrong number of arguments");
+        return config_fail(error, "wrong number of arguments");
     }
-    if (!parse_value(m, words[0], &v, error)) {
+    if (!config_value_parse(m, words[0], &v, error)) {
         return false;
     }
     if (!m->is_loaded && !m->module->loading_configs) {
@@ -369,7 +185,7 @@ static bool parse_option(const struct option *o, const struct slice *words, int 
     }
     if (m->flags & REDISMODULE_CONFIG_DENY_LOADING && !m->module->loading_configs &&
         gate_is_loading()) {
-        return fail(error, "can't set this config while the server is loading");
+        return config_fail(error, "can't set this config while the server is loading");
     }
     bool taken = enter();
     bool fine = tell_if_new(m, &v, error);
@@ -470,15 +286,15 @@ static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum 
 }
 
 /* EALREADY: there is such an option; EINVAL: its default is not among its values. */
-static int enlist(struct module_config *m, const struct value *initial)
+static int enlist(struct module_config *m, const struct config_value *initial)
 {
     struct buf text = {0};
-    struct value checked;
+    struct config_value checked;
     const char *why;
-    append_value(m, initial, &text);
+    config_value_append(m, initial, &text);
     m->option.initial = mem_dup(buf_cstr(&text), text.len);
     buf_deinit(&text);
-    if (!parse_value(m, slice_cstr(m->option.initial), &checked, &why)) {
+    if (!config_value_parse(m, slice_cstr(m->option.initial), &checked, &why)) {
         destroy(m);
         errno = EINVAL;
         return REDISMODULE_ERR;
@@ -508,7 +324,7 @@ static int rm_register_bool(RedisModuleCtx *ctx, const char *name, int initial, 
     m->set.of_bool = set;
     m->apply = apply;
     m->user_data = user_data;
-    return enlist(m, &(struct value){.number = initial});
+    return enlist(m, &(struct config_value){.number = initial});
 }
 
 static int rm_register_numeric(RedisModuleCtx *ctx, const char *name, long long initial,
@@ -527,7 +343,7 @@ static int rm_register_numeric(RedisModuleCtx *ctx, const char *name, long long 
     m->user_data = user_data;
     m->min = min;
     m->max = max;
-    return enlist(m, &(struct value){.number = initial});
+    return enlist(m, &(struct config_value){.number = initial});
 }
 
 static int rm_register_string(RedisModuleCtx *ctx, const char *name, const char *initial,
@@ -543,7 +359,7 @@ static int rm_register_string(RedisModuleCtx *ctx, const char *name, const char 
     m->set.of_string = set;
     m->apply = apply;
     m->user_data = user_data;
-    return enlist(m, &(struct value){.text = slice_cstr(initial ? initial : "")});
+    return enlist(m, &(struct config_value){.text = slice_cstr(initial ? initial : "")});
 }
 
 static int rm_register_enum(RedisModuleCtx *ctx, const char *name, int initial, unsigned flags,
@@ -563,7 +379,7 @@ static int rm_register_enum(RedisModuleCtx *ctx, const char *name, int initial, 
     for (int i = 0; i < count; i++) {
         m->names[i] = (struct option_enum){mem_dup(names[i], strlen(names[i])), values[i]};
     }
-    return enlist(m, &(struct value){.number = initial});
+    return enlist(m, &(struct config_value){.number = initial});
 }
 
 /* ---- setting them all ---- */
