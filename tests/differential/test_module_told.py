@@ -134,3 +134,15 @@ def test_clients(both, connect):
     assert each("T.AWAY", "987654321") == 1
     assert each("T.AWAY", "other") == 0
     eventually(lambda: each("T.CLIENT", "other")[0] == 1, "it is gone")
+
+
+def test_reset(both):
+    for restart in (0, 1):
+        for lazily in (0, 1):
+            both("SET", "k", "v")
+            both("SELECT", 3)
+            both("RPUSH", "l", *range(500))
+            both("T.RESET", restart, lazily)
+            both("DBSIZE")
+            both("SELECT", 0)
+            both("DBSIZE")

@@ -297,6 +297,18 @@ static int t_away(RedisModuleCtx *ctx, String **argv, int argc)
         ctx, RedisModule_DeauthenticateAndCloseClient(ctx, (uint64_t)id));
 }
 
+/* T.RESET restart-aof async */
+static int t_reset(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    long long restart, async;
+    if (argc != 3 || RedisModule_StringToLongLong(argv[1], &restart) != REDISMODULE_OK ||
+        RedisModule_StringToLongLong(argv[2], &async) != REDISMODULE_OK) {
+        return RedisModule_WrongArity(ctx);
+    }
+    RedisModule_ResetDataset((int)restart, (int)async);
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 /* T.SLOT key: its slot; and that of the name that stands for it */
 static int t_slot(RedisModuleCtx *ctx, String **argv, int argc)
 {
@@ -318,9 +330,9 @@ static const struct {
     const char *name;
     RedisModuleCmdFunc function;
 } commands[] = {
-    {"t.info", t_info},     {"t.user", t_user},   {"t.may", t_may},   {"t.denied", t_denied},
-    {"t.fork", t_fork},     {"t.child", t_child}, {"t.kill", t_kill}, {"t.slot", t_slot},
-    {"t.client", t_client}, {"t.name", t_name},   {"t.away", t_away},
+    {"t.info", t_info},   {"t.user", t_user},     {"t.may", t_may},   {"t.denied", t_denied},
+    {"t.fork", t_fork},   {"t.child", t_child},   {"t.kill", t_kill}, {"t.slot", t_slot},
+    {"t.reset", t_reset}, {"t.client", t_client}, {"t.name", t_name}, {"t.away", t_away},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
