@@ -174,6 +174,7 @@ static bool close_client(struct session *s, void *context)
     struct closing *c = context;
     if (s->acl == c->user) {
         /* It is somebody else's from now on, and nobody's in what it may do. */
+        auth_note_change(s);
         acl_start_session(s);
         s->authenticated = false;
         acl.clients->close(s, s == c->caller);
@@ -181,18 +182,23 @@ static bool close_client(struct session *s, void *context)
     return true;
 }
 
-static void remove_user(struct acl_user *user, const struct session *caller)
+void acl_close_clients(const struct acl_user *user, const struct session *caller)
 {
     struct closing c = {user, NULL, caller};
+    if (acl.clients) {
+        acl.clients->each(close_client, &c);
+    }
+}
+
+static void remove_user(struct acl_user *user, const struct session *caller) REQUIRES(gil)
+{
     bool found;
     assert(user != acl.default_user);
     int at = place_of(slice_cstr(user->name), &found);
     assert(found && acl.users[at] == user);
     acl.count--;
     memmove(acl.users + at, acl.users + at + 1, (size_t)(acl.count - at) * sizeof(*acl.users));
-    if (acl.clients) {
-        acl.clients->each(close_client, &c);
-    }
+    acl_close_clients(user, caller);
     acl_user_destroy(user);
 }
 

@@ -107,6 +107,9 @@ void acl_unlisted_destroy(struct acl_user **user);
 /* Applies rules to it, as acl_set_user: all of them or none. */
 bool acl_unlisted_set(struct acl_user *user, const struct slice *rules, int count,
                       struct buf *error) MUST_CHECK;
+/* Closes the clients that are a user's, and makes them nobody's; `caller` (may be NULL) after its
+ * reply. */
+void acl_close_clients(const struct acl_user *user, const struct session *caller) REQUIRES(gil);
 /* Calls `visit` for all there are. World. */
 void acl_unlisted_each(void (*visit)(struct acl_user *user));
 

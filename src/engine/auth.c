@@ -19,6 +19,9 @@ static struct {
     struct buf requirepass; /* "" when none is set */
 } auth;
 
+/* Set at boot. */
+static void (*watcher)(struct session *s);
+
 /* The algorithm, looked for once: OpenSSL looks in its tables, behind locks, for one by name. Kept
  * to the end. */
 static const EVP_MD *sha256;
@@ -91,11 +94,32 @@ bool auth_check(struct session *s, struct slice name, struct slice password)
     bool takes_any = user && user->nopass && user->enabled;
     bool right = takes_any || is_right(user, password);
     if (right) {
-        s->authenticated = true;
-        s->acl = user;
-        s->user = user->name;
+        auth_become(s, user);
     }
     return right;
+}
+
+void auth_note_change(struct session *s)
+{
+    if (unlikely(s->user_is_watched)) {
+        s->user_is_watched = false;
+        if (watcher) {
+            watcher(s);
+        }
+    }
+}
+
+void auth_set_watcher(void (*changes)(struct session *s))
+{
+    watcher = changes;
+}
+
+void auth_become(struct session *s, const struct acl_user *user)
+{
+    auth_note_change(s);
+    s->authenticated = true;
+    s->acl = user;
+    s->user = user->name;
 }
 
 void auth_apply_requirepass(struct acl_user *user)

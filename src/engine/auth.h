@@ -16,6 +16,15 @@ bool auth_default_takes_any(void);
 /* Checks user and password, in a time that tells nothing of either, and makes the session that
  * user's; false for wrong ones and users that are disabled. */
 bool auth_check(struct session *s, struct slice user, struct slice password) MUST_CHECK;
+/* The session is about to become another user's, or to end: who has asked for it (user_is_watched)
+ * is told, once. Its thread, or the world; with the keyspace lock in exclusive mode or not at all.
+ */
+void auth_note_change(struct session *s);
+/* Boot: who is told. NULL: nobody. */
+void auth_set_watcher(void (*changes)(struct session *s));
+/* Makes the session that user's, authenticated, whatever the password; auth_note_change first. Its
+ * thread, awake. */
+void auth_become(struct session *s, const struct acl_user *user);
 /* The hash of a password. */
 void auth_hash(struct slice password, char hash[AUTH_HASH_CHARS]);
 /* Overwrites and frees a buffer that held a password. */

@@ -20,7 +20,7 @@ static const struct api_function *const tables[] = {
     context_flag_functions,  key_list_functions,   key_zset_functions,   key_zset_range_functions,
     key_hash_functions,      key_stream_functions, info_functions,       server_info_functions,
     user_functions,          fork_functions,       config_functions,     client_functions,
-    filter_functions,
+    filter_functions,        auth_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "engine/acl.h"
+#include "engine/auth.h"
 #include "engine/tracking.h"
 #include "module/text.h"
 #include "net/client.h"
@@ -180,6 +181,7 @@ static RedisModuleString *rm_get_certificate(RedisModuleCtx *ctx, uint64_t id)
 
 static void deauthenticate(struct client *c, struct visit *v)
 {
+    auth_note_change(&c->session);
     acl_start_session(&c->session);
     c->session.authenticated = false;
     if (v->is_done) { /* the caller still gets its reply */

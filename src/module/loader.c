@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/call.h"
+#include "module/auth.h"
 #include "module/commands.h"
 #include "module/configs.h"
 #include "module/context.h"
@@ -119,6 +120,7 @@ static void withdraw(struct module *m) REQUIRES(gil)
     shared_apis_withdraw(m);
     configs_withdraw(m);
     filters_withdraw(m);
+    module_auth_withdraw(m);
     command_category_give_back(m->categories);
 }
 

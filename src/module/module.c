@@ -4,6 +4,7 @@
 #include "engine/info.h"
 #include "engine/modules.h"
 #include "module/admin.h"
+#include "module/auth.h"
 #include "module/call.h"
 #include "module/filters.h"
 #include "module/fork.h"
@@ -17,6 +18,7 @@ void module_setup(void)
     info_set_guests(info_append_modules);
     fork_setup();
     filters_setup();
+    module_auth_setup();
 }
 
 void module_teardown(void)
@@ -25,6 +27,7 @@ void module_teardown(void)
     info_set_guests(NULL);
     fork_teardown();
     filters_teardown();
+    module_auth_teardown();
     loader_teardown();
     call_teardown();
     admin_teardown();

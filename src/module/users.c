@@ -4,16 +4,23 @@
 
 #include "base/mem.h"
 #include "engine/acl_log.h"
-#include "module/context.h"
 #include "module/text.h"
+#include "module/world.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 struct RedisModuleUser {
     struct acl_user *own; /* NULL: the server's user `name` */
     char *name;
+    bool has_sessions; /* some client is, or was, this user's */
 };
+
+void user_note_session(RedisModuleUser *user)
+{
+    user->has_sessions = true;
+}
 
 const struct acl_user *user_acl(const RedisModuleUser *user)
 {
@@ -35,11 +42,32 @@ static RedisModuleUser *rm_create(const char *name)
     return create(acl_unlisted_create(text), text);
 }
 
+static void close_clients(void *own) NO_THREAD_SAFETY_ANALYSIS
+{
+    acl_close_clients(own, NULL);
+}
+
+/* Whether nobody is this user any more. */
+static bool is_left(RedisModuleUser *user) REQUIRES(keyspace_lock)
+{
+    RedisModuleCtx *ctx = context_current();
+    return !user->has_sessions || (ctx && world_run(ctx, close_clients, user->own));
+}
+
+/* Its clients are closed. Where the world is not to be had for that they may nothing any more, and
+ * the user stays until the server ends. */
 static void rm_free(RedisModuleUser *user)
 {
     keyspace_assert_exclusive();
-    if (user->own) {
+    if (user->own && is_left(user)) {
         acl_unlisted_destroy(&user->own);
+    } else if (user->own) {
+        struct slice rule = SLICE("reset");
+        struct buf error = {0};
+        bool done = acl_unlisted_set(user->own, &rule, 1, &error);
+        assert(done);
+        (void)done;
+        buf_deinit(&error);
     }
     mem_free(user->name);
     mem_free(user);

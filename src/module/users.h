@@ -6,6 +6,8 @@
 #include "engine/acl.h"
 #include "module/api.h"
 
+/* A session becomes a user of the module's own: its clients are closed when the user is freed. */
+void user_note_session(RedisModuleUser *user);
 /* What it stands for; NULL: the server has no user of that name any more. Awake. */
 const struct acl_user *user_acl(const RedisModuleUser *user);
 
