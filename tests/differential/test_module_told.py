@@ -146,3 +146,35 @@ def test_reset(both):
             both("DBSIZE")
             both("SELECT", 0)
             both("DBSIZE")
+
+
+def test_becoming_somebody(both, connect):
+    both("ACL", "SETUSER", "u", "on", "nopass", "+acl|whoami", "+t.become", "+reset", "+ping", "+client|id")
+    both("ACL", "SETUSER", "off-user", "off", "+@all")
+    both("T.USER", "on", "+acl|whoami", "+t.become", "+ping", "+client|id")
+    others = [connect(to=server) for server in both.servers]
+    ids = [other.call("CLIENT", "ID") for other in others]
+
+    def other(*words):
+        replies = [client.call(*words) for client in others]
+        assert replies[0] == replies[1], words
+        return replies[0]
+
+    def changed(expected=True):
+        told = [client.call("T.CHANGED") for client in both.clients]
+        return told == (ids if expected else [0, 0])
+
+    for name in ("nobody", "off-user"):
+        other("T.BECOME", name)
+    assert other("T.BECOME", "u") == [0, 1]
+    assert other("ACL", "WHOAMI") == b"u"
+    assert changed(False)
+    assert other("GET", "k").startswith(b"NOPERM")
+    other("T.BECOME", "-")
+    other("ACL", "WHOAMI")
+    assert changed()
+    other("GET", "k")
+    other("PING")
+    for client in others:
+        client.close()
+    eventually(changed, "they are told of the end")

@@ -297,6 +297,44 @@ static int t_away(RedisModuleCtx *ctx, String **argv, int argc)
         ctx, RedisModule_DeauthenticateAndCloseClient(ctx, (uint64_t)id));
 }
 
+/* ---- authentication ---- */
+
+static long long changed_client;
+
+static void on_change(uint64_t client_id, void *user_data)
+{
+    (void)user_data;
+    changed_client = (long long)client_id;
+}
+
+/* T.BECOME -|user: the caller is that user; "-" is T.USER's. T.CHANGED: who ceased to be one. */
+static int t_become(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    if (argc != 2) {
+        return RedisModule_WrongArity(ctx);
+    }
+    size_t len;
+    const char *name = RedisModule_StringPtrLen(argv[1], &len);
+    uint64_t id = 0;
+    int result =
+        strcmp(name, "-") == 0
+            ? RedisModule_AuthenticateClientWithUser(ctx, own, on_change, NULL, &id)
+            : RedisModule_AuthenticateClientWithACLUser(ctx, name, len, on_change, NULL, &id);
+    RedisModule_ReplyWithArray(ctx, 2);
+    RedisModule_ReplyWithLongLong(ctx, result);
+    return RedisModule_ReplyWithLongLong(
+        ctx, result == REDISMODULE_OK ? id == RedisModule_GetClientId(ctx) : 0);
+}
+
+static int t_changed(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_ReplyWithLongLong(ctx, changed_client);
+    changed_client = 0;
+    return REDISMODULE_OK;
+}
+
 /* T.RESET restart-aof async */
 static int t_reset(RedisModuleCtx *ctx, String **argv, int argc)
 {
@@ -330,9 +368,10 @@ static const struct {
     const char *name;
     RedisModuleCmdFunc function;
 } commands[] = {
-    {"t.info", t_info},   {"t.user", t_user},     {"t.may", t_may},   {"t.denied", t_denied},
-    {"t.fork", t_fork},   {"t.child", t_child},   {"t.kill", t_kill}, {"t.slot", t_slot},
-    {"t.reset", t_reset}, {"t.client", t_client}, {"t.name", t_name}, {"t.away", t_away},
+    {"t.info", t_info},     {"t.user", t_user},       {"t.may", t_may},     {"t.denied", t_denied},
+    {"t.fork", t_fork},     {"t.child", t_child},     {"t.kill", t_kill},   {"t.slot", t_slot},
+    {"t.become", t_become}, {"t.changed", t_changed}, {"t.reset", t_reset}, {"t.client", t_client},
+    {"t.name", t_name},     {"t.away", t_away},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
