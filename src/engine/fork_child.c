@@ -77,7 +77,7 @@ static void close_sockets(void)
     }
     const struct dirent *file;
     while ((file = readdir(open_files)) != NULL) {
-        int fd = atoi(file->d_name);
+        int fd = (int)strtol(file->d_name, NULL, 10);
         if (fd > 2 && fd != dirfd(open_files)) {
             close_if_socket(fd);
         }
