@@ -371,7 +371,7 @@ help:
 	@echo "make analyze          clang's thread-safety analysis, include arrows"
 	@echo "make tidy             arrows, lone headers, sizes, banned calls, contracts, formatting"
 	@echo "make format           clang-format over src/ and tests/"
-	@echo "make install          PREFIX=$(PREFIX) DESTDIR= ; make uninstall"
+	@echo "make install          PREFIX=$(PREFIX) DESTDIR= REDIS_LINKS=0 ; make uninstall"
 	@echo "make deps             install the packages that building and testing need"
 	@echo "variables             DEBUG=1  SANITIZE=address|undefined|thread  CC=clang  LTO=0  V=1"
 

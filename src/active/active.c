@@ -102,6 +102,7 @@ static void tick(int64_t wall_ms UNUSED)
     }
     int64_t now_ms = (int64_t)(clock_mono_us() / 1000);
     if (keyspace_try_exclusive()) {
+        node_set_log_bytes(node, (size_t)backlog_size_bytes); /* CONFIG SET may have changed it */
         node_tick(node, now_ms);
         delivery_tick(peer_links_count() + peer_feeds_count() > 0, now_ms);
         keyspace_has_work = true;
@@ -264,6 +265,12 @@ static bool check(const struct option *option, struct slice text, const char **e
     return false;
 }
 
+static bool apply_writes(const struct option *option UNUSED, const char **error UNUSED)
+{
+    peer_links_judge_writes();
+    return true;
+}
+
 const struct option active_options[] = {
     {.name = "active-replica",
      .type = OPTION_BOOL,
@@ -282,5 +289,10 @@ const struct option active_options[] = {
      .target = &active_settings.no_forward,
      .initial = "no",
      .check = check},
+    {.name = "allow-write-during-load",
+     .type = OPTION_BOOL,
+     .target = &active_settings.write_during_load,
+     .initial = "yes",
+     .apply = apply_writes},
     {.name = NULL},
 };

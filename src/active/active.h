@@ -23,6 +23,7 @@
 
 struct active_settings {
     bool on, multi, no_forward; /* active-replica, multi-master, multi-master-no-forward */
+    bool write_during_load;     /* allow-write-during-load: clients may write during MERGE */
 };
 extern struct active_settings active_settings;
 
@@ -48,7 +49,7 @@ void active_node_text(char text[ACTIVE_NODE_CHARS]);
 /* INFO replication's figures about the node. */
 void active_write_info(struct buf *out);
 
-/* active-replica, multi-master, multi-master-no-forward. */
+/* active-replica, multi-master, multi-master-no-forward, allow-write-during-load. */
 extern const struct option active_options[];
 
 #endif

@@ -58,6 +58,11 @@ struct conflicts *conflicts_create(size_t pace_bytes, uint64_t seed)
     return d;
 }
 
+void conflicts_set_pace(struct conflicts *d, size_t pace_bytes)
+{
+    d->pace_bytes = pace_bytes;
+}
+
 static void destroy_entry(void *entry, void *context)
 {
     (void)context;

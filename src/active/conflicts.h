@@ -28,6 +28,8 @@ struct conflicts;
  * another one on each node: states that cross one another again and again, each of which finds that
  * the other node has let go of something, would not end by themselves. */
 struct conflicts *conflicts_create(size_t pace_bytes, uint64_t seed);
+/* Another pace. */
+void conflicts_set_pace(struct conflicts *d, size_t pace_bytes);
 /* Frees it and nulls the caller's pointer. */
 void conflicts_destroy(struct conflicts **d);
 /* Hears of each change: a key is in conflict from now on (or by another state), or not any more. */

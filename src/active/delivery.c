@@ -369,7 +369,18 @@ static void keep_back(uint64_t db, int argc, const struct slice *argv)
     }
 }
 
-/* KEYDB.GIVE node number db reply [word ...] */
+/* Writes, each behind the number of its words. */
+static void keep_all_back(uint64_t db, int argc, const struct slice *argv)
+{
+    uint64_t words;
+    while (argc > 1 && num_parse_u64(argv[0], &words) && words > 0 && words < (uint64_t)argc) {
+        keep_back(db, (int)words, argv + 1);
+        argc -= (int)words + 1;
+        argv += words + 1;
+    }
+}
+
+/* KEYDB.GIVE node number db reply [count word ...] ... */
 static void take(int argc, const struct slice *argv) REQUIRES(keyspace_lock);
 static void take(int argc, const struct slice *argv)
 {
@@ -383,7 +394,7 @@ static void take(int argc, const struct slice *argv)
     if (h) {
         parked_give(h->parked, argv[4]);
     } else {
-        keep_back(db, argc - 5, argv + 5); /* written when this unit has been applied */
+        keep_all_back(db, argc - 5, argv + 5); /* written when this unit has been applied */
     }
 }
 

@@ -10,15 +10,16 @@
  *   KEYDB.VIEW view                             membership.h; hexadecimal
  *   KEYDB.WAIT number db protocol word ...      a client of the teller's waits with this call
  *   KEYDB.UNWAIT number                         no longer
- *   KEYDB.GIVE node number db reply [word ...]  it is served: its reply in the protocol it asked
- * for. Words: a write that puts back what it was given
+ *   KEYDB.GIVE node number db reply [count word ...] ...   it is served: its reply in the protocol
+ *                                               it asked for. Words: writes that put back what it
+ *                                               was given
  *
  * Who waits no more when he is given something (a time-out, an end of the connection on the way)
- * has it put back, at the end it came from. When views change all who wait are told once more, for
- * a node that comes knows of none. What is given to a node that never comes back is lost, as a
- * reply is to a client that never reads it. Pops that do not wait take what is here; two nodes may
- * give one element to two such clients, or to one of them and one who waits, within the time that a
- * link takes.
+ * has it put back, at the end it came from (an entry of a stream: undelivered). When views change
+ * all who wait are told once more, for a node that comes knows of none. What is given to a node
+ * that never comes back is lost, as a reply is to a client that never reads it. Pops that do not
+ * wait take what is here; two nodes may give one element to two such clients, or to one of them and
+ * one who waits, within the time that a link takes.
  *
  * One in a process: the server's node's. State: keyspace (exclusive mode). */
 #ifndef ACTIVE_DELIVERY_H

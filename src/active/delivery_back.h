@@ -6,9 +6,10 @@
 #include "base/compiler.h"
 #include "base/slice.h"
 
-/* Appends the words of that write ("$5\r\nLPUSH\r\n..."), and returns how many: 0 when nothing is
- * to be put back (BLMOVE has put it somewhere; what XREADGROUP gave is pending; an error). `reply`
- * is that of the call, in RESP2 or RESP3. */
+/* Appends the words of those writes ("$5\r\nLPUSH\r\n..."), before each how many words it has, and
+ * returns how many words there are: 0 when nothing is to be put back (BLMOVE has put it somewhere;
+ * an error). What XREADGROUP gave is claimed for those that nobody was given
+ * (value/stream_undelivered.h). `reply` is that of the call, in RESP2 or RESP3. */
 int delivery_put_back(int argc, const struct slice *argv, struct slice reply, struct buf *out);
 /* True when the words may be such a write: a peer says so. */
 bool delivery_is_back(int argc, const struct slice *argv);

@@ -42,6 +42,15 @@ void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_
     }
 }
 
+void frame_put_causes(struct buf *out, const struct frame_clock *causes, uint32_t count)
+{
+    put_head(out, 'A', (size_t)count * FRAME_CAUSE_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        le_put(out, causes[i].handle, 2);
+        le_put(out, causes[i].position, 6);
+    }
+}
+
 static const char *read_origin(struct slice body, struct frame *f)
 {
     if (body.len != ORIGIN_BYTES) {
@@ -73,6 +82,13 @@ static const char *read_clocks(struct slice body, struct frame *f)
     return body.len % FRAME_CLOCK_BYTES ? "half a clock" : NULL;
 }
 
+static const char *read_causes(struct slice body, struct frame *f)
+{
+    f->count = (uint32_t)(body.len / FRAME_CAUSE_BYTES);
+    f->clocks = body;
+    return body.len % FRAME_CAUSE_BYTES ? "half a cause" : NULL;
+}
+
 static const char *read_body(char kind, struct slice body, struct frame *f)
 {
     f->kind = kind;
@@ -83,6 +99,8 @@ static const char *read_body(char kind, struct slice body, struct frame *f)
         return read_write(body, f);
     case 'C':
         return read_clocks(body, f);
+    case 'A':
+        return read_causes(body, f);
     default:
         return "a frame of an unknown kind";
     }
@@ -117,4 +135,11 @@ struct frame_clock frame_clock_at(const struct frame *frame, uint32_t index)
     const char *at = frame->clocks.ptr + (size_t)index * FRAME_CLOCK_BYTES;
     return (struct frame_clock){(uint16_t)le_get(at, 2), le_get(at + 2, 6), le_get(at + 8, 8),
                                 le_get(at + 16, 8)};
+}
+
+struct frame_clock frame_cause_at(const struct frame *frame, uint32_t index)
+{
+    assert(index < frame->count);
+    const char *at = frame->clocks.ptr + (size_t)index * FRAME_CAUSE_BYTES;
+    return (struct frame_clock){.handle = (uint16_t)le_get(at, 2), .position = le_get(at + 2, 6)};
 }

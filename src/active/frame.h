@@ -5,6 +5,7 @@
  *   O  2 handle, 16 node id, 8 epoch
  *   W  2 handle, 6 sequence, 8 stamp, 2 database, n commands
  *   C  24 each: 2 handle, 6 position, 8 clock, 8 seen
+ *   A  8 each: 2 handle, 6 position
  *
  * Decoding believes no length before it is checked, and shows borrowed bytes. Pure functions. */
 #ifndef ACTIVE_FRAME_H
@@ -18,6 +19,7 @@
 #define FRAME_HEAD_BYTES 5
 #define FRAME_WRITE_HEAD_BYTES 18
 #define FRAME_CLOCK_BYTES 24
+#define FRAME_CAUSE_BYTES 8
 
 struct frame_clock {
     uint16_t handle;
@@ -27,13 +29,13 @@ struct frame_clock {
 };
 
 struct frame {
-    char kind; /* 'O', 'W' or 'C' */
+    char kind; /* 'O', 'W', 'C' or 'A' */
     uint16_t handle;
     struct origin_id id;      /* O */
     uint64_t sequence, stamp; /* W */
     int db;
     struct slice commands;
-    uint32_t count; /* C */
+    uint32_t count; /* C, A */
     struct slice clocks;
 };
 
@@ -45,6 +47,8 @@ void frame_put_origin(struct buf *out, uint16_t handle, const struct origin_id *
 void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64_t stamp, int db,
                      size_t commands_bytes);
 void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count);
+/* What the next write may be a consequence of: position alone counts. */
+void frame_put_causes(struct buf *out, const struct frame_clock *causes, uint32_t count);
 
 /* ---- reading ---- */
 
@@ -56,7 +60,8 @@ enum frame_result {
 /* The first frame in `data`, none of which is longer than `bytes_max`. */
 enum frame_result frame_next(struct slice data, uint32_t bytes_max, struct frame *frame,
                              size_t *consumed, const char **error);
-/* The clock with this index of a C frame. */
+/* The clock with this index of a C frame; the cause of an A frame, without clocks. */
 struct frame_clock frame_clock_at(const struct frame *frame, uint32_t index);
+struct frame_clock frame_cause_at(const struct frame *frame, uint32_t index);
 
 #endif

@@ -53,7 +53,6 @@ static void enqueue(struct local_writes *own, int db, struct slice commands)
         own->pending = mem_realloc(own->pending, own->capacity * sizeof(struct unit *));
     }
     own->pending[own->count++] = unit;
-    own->units++;
     keyspace_has_work = true;
     if (own->head) {
         log_head_own(own->head, unit);
@@ -83,6 +82,7 @@ static void close_unit(struct local_writes *own) REQUIRES(keyspace_lock)
     own->open = false;
     if (own->commands.len > 0) {
         enqueue(own, own->unit_db, buf_slice(&own->commands));
+        own->units++;
         buf_clear(&own->commands);
     }
     own->db = -1;

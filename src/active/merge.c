@@ -333,6 +333,7 @@ void merge_own(struct merge *m, struct unit *unit)
             if (effect.class == EFFECT_KEYLESS) {
                 continue;
             }
+            unit->has_causes = unit->has_causes || effect.class == EFFECT_ORDER;
             window_add(m->window, unit, &c, &effect,
                        effect.class == EFFECT_STATE ? cover_of(m, &c) : NULL);
             if (effect.key > 0) {

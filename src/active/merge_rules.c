@@ -187,6 +187,22 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     return true;
 }
 
+/* True when `w` is about what a group has pending, of an entry that X is about: who was given it is
+ * seen only where it is there. */
+static bool names_in_group(const struct window_write *w, const struct window_write *late)
+{
+    struct members names = {0};
+    bool found = false;
+    for (int i = 0; w->effect.scope > 0 && i < late->effect.count; i++) {
+        struct member member = member_of(late, i);
+        member.scope = effect_scope(&w->effect, w->argv);
+        add_member(&names, &member);
+    }
+    found = names_one_of(w, &names);
+    mem_free(names.slots);
+    return found;
+}
+
 /* True when a later write is to be run again, since X changed what it found. */
 static bool is_concerned(const struct window_write *late, const struct window_write *w,
                          const struct members *changed)
@@ -201,7 +217,7 @@ static bool is_concerned(const struct window_write *late, const struct window_wr
     if (late->effect.class == EFFECT_ADD) {
         return !gives(w) && w->effect.flags & dating && names_one_of(w, changed);
     }
-    return names_one_of(w, changed);
+    return names_one_of(w, changed) || (is_of_entries(late) && names_in_group(w, late));
 }
 
 /* True when `w`, behind X, decides what X would have changed, whether it found something or not.

@@ -56,7 +56,8 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
                        const struct window_view *view)
 {
     /* Theirs may hold writes with stamps up to this one. */
-    uint64_t theirs_upto = k->payload.len ? k->dot.stamp : k->snapshot->clock;
+    bool there = k->payload.len > 0;
+    uint64_t theirs_upto = there ? k->dot.stamp : k->snapshot->clock;
     int first = -1;
     bool exact = true;
     for (int i = 0; i < (int)view->count; i++) {
@@ -65,9 +66,12 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
         if (!is_ours_alone(k, w)) {
             continue;
         }
-        if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) && later) {
+        /* Where they have nothing, that may be because of a later deletion; but it was made by
+         * somebody who did not know of ours, and the write wins then. */
+        if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) &&
+            (later || !there)) {
             first = i;
-            exact = true;
+            exact = later;
         } else if (!later || w->effect.class == EFFECT_STATE) {
             exact = false;
         }

@@ -235,6 +235,13 @@ void node_settle(struct node *n)
     n->execute.highest = n->clock.last;
 }
 
+void node_set_log_bytes(struct node *n, size_t log_bytes)
+{
+    origin_log_set_bound(n->log, log_bytes);
+    window_set_bound(n->merge.window, log_bytes);
+    conflicts_set_pace(n->merge.conflicts, log_bytes / CONFLICT_LOG_PART);
+}
+
 void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv))
 {
     n->execute.hear = hear;

@@ -59,6 +59,8 @@ uint32_t node_id_tag(const struct node *n);
 uint16_t node_self(const struct node *n);
 uint64_t node_states(const struct node *n); /* told so far */
 
+/* Another bound of the logs and the window (repl-backlog-size). */
+void node_set_log_bytes(struct node *n, size_t log_bytes) REQUIRES(keyspace_lock);
 /* Hears of words of units about who waits (delivery.h). */
 void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv));
 /* A write of the node's own that no client asked for. Nobody is amid a command. */

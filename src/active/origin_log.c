@@ -33,6 +33,11 @@ struct origin_log *origin_log_create(size_t bytes_max)
     return log;
 }
 
+void origin_log_set_bound(struct origin_log *log, size_t bytes_max)
+{
+    log->bytes_max = bytes_max;
+}
+
 static struct unit **place(const struct ring *r, uint64_t sequence)
 {
     return &r->units[sequence & (r->capacity - 1)];

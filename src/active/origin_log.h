@@ -19,6 +19,8 @@ struct origin_log;
 
 /* Empty logs, which keep at most so many bytes of units. */
 struct origin_log *origin_log_create(size_t bytes_max);
+/* Another bound; what is beyond it goes with the next write. */
+void origin_log_set_bound(struct origin_log *log, size_t bytes_max);
 /* While somebody is sent a whole data set, what comes behind it is kept for him, up to so many
  * bytes in all: one more that holds. */
 void origin_log_hold(struct origin_log *log, size_t bytes_max);

@@ -272,15 +272,21 @@ static void begin_feed(struct client *client, struct slice peer, struct sender *
 
 /* ---- KEYDB.PULL ---- */
 
-/* The version, the node and its clock; false with the error replied. */
-static bool take_head(struct call *c) REQUIRES(keyspace_lock)
+/* The version, the node, which is *peer, and its clock; false with the error replied. */
+static bool take_head(struct call *c, struct origin_id *peer) REQUIRES(keyspace_lock);
+static bool take_head(struct call *c, struct origin_id *peer)
 {
-    char own[ACTIVE_NODE_CHARS];
+    char own[ACTIVE_NODE_CHARS], origin[ORIGIN_CHARS];
     uint64_t clock;
+    memset(origin, '0', sizeof(origin));
+    if (c->argv[2].len == ACTIVE_NODE_CHARS) {
+        memcpy(origin, c->argv[2].ptr, ACTIVE_NODE_CHARS);
+    }
     active_node_text(own);
     if (!slice_equal(c->argv[1], SLICE(PULL_VERSION))) {
         reply_error(c->reply, "ERR another version of KEYDB.PULL");
-    } else if (c->argv[2].len != ACTIVE_NODE_CHARS || !num_parse_u64(c->argv[3], &clock)) {
+    } else if (c->argv[2].len != ACTIVE_NODE_CHARS || !num_parse_u64(c->argv[3], &clock) ||
+               !origin_parse(slice_of(origin, sizeof(origin)), peer)) {
         reply_syntax_error(c->reply);
     } else if (memcmp(c->argv[2].ptr, own, ACTIVE_NODE_CHARS) == 0) {
         reply_error(c->reply, "ERR a node does not pull from itself");
@@ -335,6 +341,7 @@ WRITE_COMMAND(pull_command)
 {
     struct client *client = client_of(c->session);
     struct sender send;
+    struct origin_id peer;
     if (!client || !active_is_on()) {
         reply_error(c->reply, "ERR this server is no active replica, or you are no connection");
         return;
@@ -343,11 +350,12 @@ WRITE_COMMAND(pull_command)
         (peer_feed_is(client) || atomic_load(&replica_of(client)->state) != REPLICA_GREETING)) {
         return; /* is fed already */
     }
-    if (!take_head(c)) {
+    if (!take_head(c, &peer)) {
         return;
     }
     const struct origins *origins = node_origins(active_node());
     sender_init(&send, origins);
+    sender_tells_causes(&send, peer.node);
     bool heard = sender_hear(&send, origins, c->argc - HEAD_WORDS, c->argv + HEAD_WORDS);
     if (!heard) {
         sender_deinit(&send);

@@ -9,6 +9,7 @@
 #include "active/peer_links_priv.h"
 #include "base/log.h"
 #include "base/num.h"
+#include "engine/gate.h"
 #include "engine/snapshot.h"
 #include "keyspace/reclaim.h"
 #include "persist/aof.h"
@@ -120,6 +121,18 @@ static void log_merging(uint64_t done)
     log_head_write(node_head(active_node()), 3, words);
 }
 
+/* allow-write-during-load no: clients' writes are refused meanwhile. */
+static void set_merging(bool merges)
+{
+    figures.merges = merges;
+    peer_links_judge_writes();
+}
+
+void peer_links_judge_writes(void)
+{
+    gate_set(GATE_MERGING, figures.merges && !active_settings.write_during_load);
+}
+
 /* Some more; with the last key it is over. */
 static void step(struct full_sync *c, uint64_t budget_us) REQUIRES(keyspace_lock);
 static void step(struct full_sync *c, uint64_t budget_us)
@@ -132,7 +145,7 @@ static void step(struct full_sync *c, uint64_t budget_us)
     keyspace_has_work = true;
     if (!full_sync_is_merging(c)) {
         merging.set = NULL;
-        figures.merges = false;
+        set_merging(false);
         snapshot_set_unfinished(NULL);
     }
 }
@@ -160,7 +173,7 @@ static void enter(const struct aside *a) REQUIRES(keyspace_lock);
 static void enter(const struct aside *a)
 {
     merging = *a;
-    figures.merges = true;
+    set_merging(true);
     figures.merged = 0;
     snapshot_set_unfinished(finish);
     log_merging(full_sync_done(a->set));

@@ -30,6 +30,10 @@
 /* Frames of one hold, and how long it may be once they are slow. */
 #define HOLD_FRAMES 64
 #define HOLD_MAX_NS (50 * 1000)
+/* The longest wait for what a peer's write may be a consequence of, by a link that says something.
+ */
+#define CAUSE_WAIT_MS 100
+#define CAUSE_SILENT_MS 1500
 /* Bytes that are done are let go of when they are so many. */
 #define CONSUME_BYTES ((size_t)256 * 1024)
 /* Between two attempts to connect: doubled each time from the one to the other. */
@@ -193,6 +197,35 @@ static bool pull(struct peer_link *l)
 
 /* ---- frames ---- */
 
+/* Whether a cause of what comes next is on its way by another link, which is lively, and has not
+ * been waited for too long: then it is not waited for again before it has come. */
+static bool cause_comes(void *link, uint16_t origin, uint64_t position)
+{
+    struct peer_link *l = link;
+    int64_t now_ms = replica_clock_ms();
+    int from = origin < all.wants.count ? all.wants.rows[origin].link : -1;
+    keyspace_assert_exclusive();
+    if (from < 0 || from == l->number || !all.want[from].up ||
+        now_ms - all.want[from].heard_ms > CAUSE_SILENT_MS) {
+        return false;
+    }
+    if (origin >= l->late_count) {
+        uint32_t count = (uint32_t)origin + 1;
+        l->late = mem_realloc(l->late, count * sizeof(*l->late));
+        memset(l->late + l->late_count, 0, (count - l->late_count) * sizeof(*l->late));
+        l->late_count = count;
+    }
+    if (origins_at(node_origins(active_node()), origin)->position < l->late[origin]) {
+        return false;
+    }
+    l->cause_ms = l->cause_ms ? l->cause_ms : now_ms;
+    if (now_ms - l->cause_ms >= CAUSE_WAIT_MS) {
+        l->late[origin] = position;
+        return false;
+    }
+    return true;
+}
+
 /* Takes frames in one hold: 1 there may be more, 0 nothing whole is left, or what is waits for the
  * end of a MERGE, -1 the link is to be closed. */
 static int take_some(struct peer_link *l) REQUIRES(keyspace_lock);
@@ -201,6 +234,8 @@ static int take_some(struct peer_link *l)
     struct node *node = active_node();
     struct origins *origins = node_origins(node);
     struct receiver_sink sink = node_sink(node, replica_clock_ms());
+    sink.comes = cause_comes;
+    sink.link = l;
     uint64_t begin = clock_ticks();
     const char *error = NULL;
     bool clocks = false;
@@ -221,6 +256,7 @@ static int take_some(struct peer_link *l)
             result = -1;
         } else {
             l->done += consumed;
+            l->cause_ms = 0;
             l->units += f.kind == 'W';
             clocks |= f.kind == 'C';
             all.want[l->number].heard_ms = replica_clock_ms();
@@ -309,7 +345,7 @@ static bool look_again(struct peer_link *l, bool *more)
 {
     size_t had = l->in.len;
     if (l->waits) {
-        peer_link_wait(l, -1, LOOK_MS);
+        peer_link_wait(l, -1, l->cause_ms ? 1 : LOOK_MS);
         l->heard_ms = replica_clock_ms(); /* it is we who do not listen */
         *more = true;
         return true;
@@ -343,6 +379,9 @@ static void leave(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
     keyspace_unlock_exclusive();
     gil_sleep();
     buf_deinit(&l->in);
+    mem_free(l->late);
+    l->late = NULL;
+    l->late_count = 0;
     l->done = 0;
     l->waits = false;
 }

@@ -54,4 +54,7 @@ int peer_links_count(void);
 /* ROLE's elements for each: host, port, state, how many units of others have come by it. */
 void peer_links_reply_roles(struct reply *r) REQUIRES(gil);
 
+/* allow-write-during-load may be another one. Any thread. */
+void peer_links_judge_writes(void);
+
 #endif

@@ -35,7 +35,10 @@ struct peer_link {
     _Atomic uint64_t units;            /* that have come by it */
     struct buf in;                     /* received; [0, done) is taken */
     size_t done;
-    bool waits;            /* what is next in there waits for the end of a full sync */
+    bool waits;       /* what is next in there waits for the end of a full sync, or a cause */
+    int64_t cause_ms; /* since when it waits for a cause; 0: it does not */
+    uint64_t *late;   /* by origin: up to there its writes are not waited for any more */
+    uint32_t late_count;
     bool gets_all;         /* the peer has answered that a whole data set comes first */
     int64_t acked_ms;      /* when it was told last */
     struct upstream facts; /* written with the GIL in shared mode, read by the world */

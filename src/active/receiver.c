@@ -132,11 +132,34 @@ static bool take_clocks(struct receiver *t, struct origins *o, const struct fram
     return true;
 }
 
+/* What is told next may be a consequence of these. */
+static enum receiver_result take_causes(const struct receiver *t, const struct origins *o,
+                                        const struct frame *f, const struct receiver_sink *sink,
+                                        const char **error)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        struct frame_clock cause = frame_cause_at(f, i);
+        uint16_t origin = origin_of(t, cause.handle);
+        if (!origin) {
+            *error = "a cause by an origin that was not named";
+            return RECEIVED_NEVER;
+        }
+        if (origins_at(o, origin)->position < cause.position && sink->comes &&
+            sink->comes(sink->link, origin, cause.position)) {
+            return RECEIVED_LATER;
+        }
+    }
+    return RECEIVED;
+}
+
 enum receiver_result receiver_frame(struct receiver *t, struct origins *o, const struct frame *f,
                                     const struct receiver_sink *sink, const char **error)
 {
     if (f->kind == 'W') {
         return take_write(t, o, f, sink, error);
+    }
+    if (f->kind == 'A') {
+        return take_causes(t, o, f, sink, error);
     }
     bool fine = f->kind == 'O' ? take_origin(t, o, f, error) : take_clocks(t, o, f, sink, error);
     return fine ? RECEIVED : RECEIVED_NEVER;

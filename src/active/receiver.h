@@ -27,6 +27,10 @@ struct receiver_sink {
     /* True while the origin's writes are coming by another way (MERGE): none is taken. NULL: never.
      */
     bool (*awaits)(void *context, uint16_t origin);
+    /* True while the origin's writes up to that position are worth waiting for: they come soon, by
+     * another link, and what comes next by this one may be their consequence. NULL: never. */
+    bool (*comes)(void *link, uint16_t origin, uint64_t position);
+    void *link;
 };
 
 enum receiver_result {
@@ -34,7 +38,7 @@ enum receiver_result {
     RECEIVED_BEFORE, /* a duplicate, dropped */
     RECEIVED_GAP,    /* something before it is missing, or it is in our own name */
     RECEIVED_NEVER,  /* no unit that a node may tell, or a broken clock */
-    RECEIVED_LATER,  /* MERGE is bringing it: to come again when that is over */
+    RECEIVED_LATER,  /* MERGE is bringing it, or a cause is to come first: to come again then */
 };
 /* A write of some origin has come: it goes to the sink, once and in the order of its origin's
  * numbers; `self` is our own origin. GAP and NEVER are errors of who sent it, and *error says

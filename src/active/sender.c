@@ -29,6 +29,11 @@ void sender_init(struct sender *s, const struct origins *o)
     }
 }
 
+void sender_tells_causes(struct sender *s, const uint8_t peer[ORIGIN_NODE_BYTES])
+{
+    memcpy(s->peer, peer, sizeof(s->peer));
+}
+
 void sender_deinit(struct sender *s)
 {
     mem_free(s->rows);
@@ -130,10 +135,54 @@ static void name_origin(struct sender *s, const struct origins *o, uint32_t inde
     }
 }
 
-static void send_unit(struct sender *s, const struct origins *o, const struct unit *u,
-                      struct buf *out)
+/* The last write of an origin before that stamp, from the row's last one on, as far as it is kept.
+ */
+static uint64_t last_before(const struct sender_row *row, const struct origins *o, uint32_t index,
+                            const struct origin_log *log, uint64_t stamp)
+{
+    uint64_t last = row->before > row->has ? row->before : row->has;
+    while (last < o->rows[index].position) {
+        const struct unit *u = origin_log_find(log, (uint16_t)index, last + 1);
+        if (!u || u->dot.stamp >= stamp) {
+            break;
+        }
+        last++;
+    }
+    return last;
+}
+
+/* What was earlier than our write `u`, of those who write to the peer by other ways. */
+static void send_causes(struct sender *s, const struct origins *o, const struct origin_log *log,
+                        const struct unit *u, struct buf *out)
+{
+    struct frame_clock *causes = mem_alloc(s->count * sizeof(*causes));
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < s->count; i++) {
+        struct sender_row *row = &s->rows[i];
+        if (i == dot_origin(u->dot) || row->requested || o->rows[i].superseded ||
+            memcmp(o->rows[i].id.node, s->peer, ORIGIN_NODE_BYTES) == 0) {
+            continue; /* what is requested of us comes in the order of stamps */
+        }
+        uint64_t last = last_before(row, o, i, log, u->dot.stamp);
+        if (last > row->before && last > row->has) {
+            name_origin(s, o, i, out);
+            causes[count++] = (struct frame_clock){.handle = (uint16_t)i, .position = last};
+        }
+        row->before = last;
+    }
+    if (count > 0) {
+        frame_put_causes(out, causes, count);
+    }
+    mem_free(causes);
+}
+
+static void send_unit(struct sender *s, const struct origins *o, const struct origin_log *log,
+                      const struct unit *u, struct buf *out)
 {
     uint16_t origin = dot_origin(u->dot);
+    if (u->has_causes) {
+        send_causes(s, o, log, u, out);
+    }
     name_origin(s, o, origin, out);
     frame_put_write(out, origin, dot_sequence(u->dot), u->dot.stamp, u->db, u->len);
     buf_append(out, u->bytes, u->len);
@@ -174,7 +223,7 @@ bool sender_some(struct sender *s, const struct origins *o, const struct origin_
         if (!u) {
             break;
         }
-        send_unit(s, o, u, out);
+        send_unit(s, o, log, u, out);
     }
     return !lost;
 }

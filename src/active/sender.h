@@ -19,19 +19,25 @@
 #include <stdint.h>
 
 struct sender_row {
-    uint64_t sent; /* the last number that was sent, or that the peer has anyway */
-    uint64_t has;  /* the position that the peer has said */
-    uint64_t told; /* the position that it was told last; UINT64_MAX: none */
+    uint64_t sent;   /* the last number that was sent, or that the peer has anyway */
+    uint64_t has;    /* the position that the peer has said */
+    uint64_t told;   /* the position that it was told last; UINT64_MAX: none */
+    uint64_t before; /* writes up to it are earlier than the last of ours that has causes */
     bool requested, named;
 };
 
 struct sender {
     struct sender_row *rows; /* by our origins' index */
     uint32_t count;
+    uint8_t peer[ORIGIN_NODE_BYTES]; /* who gets it; all zero: nobody that we know */
 };
 
 /* A link that begins: until the peer says otherwise it wants all that we know of now. */
 void sender_init(struct sender *s, const struct origins *o);
+/* From whom the causes of our writes come to the peer besides: to all but himself. Before a write
+ * of ours that has causes (struct unit) he is told, by an A frame, how many writes of each origin
+ * are earlier, as far as that is news, so that he can hold it back until he has those. */
+void sender_tells_causes(struct sender *s, const uint8_t peer[ORIGIN_NODE_BYTES]);
 void sender_deinit(struct sender *s);
 /* What the peer says of itself, in KEYDB.PULL and REPLCONF PULL-ACK: words in threes, an origin
  * (origin_parse), its position there, and 1 when it wants that origin from us, or 0. Origins

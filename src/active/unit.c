@@ -109,6 +109,7 @@ struct unit *unit_create(struct dot dot, int db, struct slice commands)
     struct unit *u = mem_alloc(sizeof(*u) + commands.len);
     atomic_init(&u->references, 1);
     u->db = (uint16_t)db;
+    u->has_causes = false;
     u->dot = dot;
     u->len = (uint32_t)commands.len;
     memcpy(u->bytes, commands.ptr, commands.len);

@@ -17,6 +17,9 @@
 struct unit {
     _Atomic uint32_t references;
     uint16_t db; /* of its first command */
+    /* Ours, and what it did hangs on what was there: those that it may be a consequence of are told
+     * before it (sender.h). Set before it is in a log. */
+    bool has_causes;
     uint32_t len;
     struct dot dot;
     char bytes[];

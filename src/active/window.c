@@ -122,6 +122,11 @@ struct window *window_create(const struct origins *o, size_t bytes_max)
     return w;
 }
 
+void window_set_bound(struct window *w, size_t bytes_max)
+{
+    w->bytes_max = bytes_max;
+}
+
 static struct unit *pop_unit(struct window *w, struct window_queue *q)
 {
     struct window_unit *first = q->first;

@@ -44,6 +44,8 @@ struct window_view {
 
 /* A window over those origins; it takes at most so many bytes of units. */
 struct window *window_create(const struct origins *o, size_t bytes_max);
+/* Another bound; what is beyond it goes with the next write. */
+void window_set_bound(struct window *w, size_t bytes_max);
 void window_destroy(struct window **w);
 
 /* Puts an effect of a unit in; units of an origin come in the order of their sequences.

@@ -97,6 +97,11 @@ uint64_t histogram_total(const struct histogram *h)
     return total;
 }
 
+bool histogram_is_empty(const struct histogram *h)
+{
+    return histogram_next_used(h, 0) == HISTOGRAM_BUCKETS;
+}
+
 /* The rank (1..total) of the sample that `percentile` asks for: the smallest with at least that
  * share of all samples at or below it. */
 static uint64_t histogram_rank(uint64_t total, double percentile)
@@ -110,26 +115,53 @@ static uint64_t histogram_rank(uint64_t total, double percentile)
     return rank < 1 ? 1 : rank > total ? total : rank;
 }
 
-uint64_t histogram_percentile_ns(const struct histogram *h, double percentile)
+/* Used buckets, and how many samples are in them and in those before. */
+struct histogram_sums {
+    uint64_t upto[HISTOGRAM_BUCKETS];
+    uint16_t bucket[HISTOGRAM_BUCKETS];
+    unsigned count;
+};
+
+static void histogram_sum_up(const struct histogram *h, struct histogram_sums *sums)
 {
-    uint64_t total = histogram_total(h);
-    if (total == 0) {
-        return 0;
-    }
-    uint64_t rank = histogram_rank(total, percentile);
-    uint64_t below = 0;
-    unsigned last = 0;
+    uint64_t upto = 0;
+    sums->count = 0;
     for (unsigned i = histogram_next_used(h, 0); i < HISTOGRAM_BUCKETS;
          i = histogram_next_used(h, i + 1)) {
-        uint64_t times = atomic_load_explicit(&h->count[i], memory_order_relaxed);
-        if (times == 0) {
+        upto += atomic_load_explicit(&h->count[i], memory_order_relaxed);
+        sums->upto[sums->count] = upto;
+        sums->bucket[sums->count++] = (uint16_t)i;
+    }
+}
+
+void histogram_percentiles_ns(const struct histogram *h, const double *percentiles, int count,
+                              uint64_t *values_ns)
+{
+    struct histogram_sums sums;
+    histogram_sum_up(h, &sums);
+    uint64_t total = sums.count > 0 ? sums.upto[sums.count - 1] : 0;
+    for (int i = 0; i < count; i++) {
+        if (total == 0) {
+            values_ns[i] = 0;
             continue;
         }
-        below += times;
-        last = i;
-        if (below >= rank) {
-            break;
+        uint64_t rank = histogram_rank(total, percentiles[i]);
+        unsigned low = 0, high = sums.count - 1;
+        while (low < high) {
+            unsigned middle = (low + high) / 2;
+            if (sums.upto[middle] < rank) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
         }
+        values_ns[i] = histogram_bucket_edge_ns(sums.bucket[low]);
     }
-    return histogram_bucket_edge_ns(last);
+}
+
+uint64_t histogram_percentile_ns(const struct histogram *h, double percentile)
+{
+    uint64_t value_ns;
+    histogram_percentiles_ns(h, &percentile, 1, &value_ns);
+    return value_ns;
 }

@@ -5,6 +5,7 @@
 #ifndef BASE_HISTOGRAM_H
 #define BASE_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Octaves and steps in each. The first 16 ns take the place of one octave, so that the last ends at
@@ -28,9 +29,14 @@ void histogram_record(struct histogram *h, uint64_t value_ns, uint64_t times);
 void histogram_add_relaxed(struct histogram *into, const struct histogram *from);
 /* Sets all counts to 0. Owner thread, or while it stands still. */
 void histogram_clear(struct histogram *h);
-/* Number of samples. */
+/* Number of samples; whether there is none, which is cheaper to know (the owner may record one
+ * meanwhile). */
 uint64_t histogram_total(const struct histogram *h);
-/* The value at `percentile` (0..100) in nanoseconds (upper edge of its bucket); 0 when empty. */
+bool histogram_is_empty(const struct histogram *h);
+/* The values at `count` percentiles (0..100, in any order) in nanoseconds (upper edge of the
+ * bucket); 0 when empty. The second one is for one of them. */
+void histogram_percentiles_ns(const struct histogram *h, const double *percentiles, int count,
+                              uint64_t *values_ns);
 uint64_t histogram_percentile_ns(const struct histogram *h, double percentile);
 /* Index of the bucket that holds `value_ns`, and the bucket's inclusive upper edge. */
 unsigned histogram_bucket_of(uint64_t value_ns);

@@ -27,6 +27,9 @@ void inbox_init(struct inbox *in);
 void inbox_deinit(struct inbox *in);
 /* Hands `message_take` over. Any thread, any lock held; never blocks. */
 void inbox_post_take(struct inbox *in, struct inbox_message *message_take);
+/* In a forked child, which has neither the receivers nor their eventfds: from now on messages stay
+ * where they are put, and nobody is woken. */
+void inbox_mute_all(void);
 /* Receiver only: runs every message that has come; returns how many. `receiver` is passed on. */
 int inbox_receive(struct inbox *in, void *receiver);
 /* Receiver only: true when something waits (one relaxed load). */

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Lock order, outermost first (DESIGN, 3). The GIL and the keyspace lock are big-reader locks
@@ -34,11 +35,15 @@ enum lock_rank {
     LOCK_RANK_TEST,
 };
 
+/* Locks live forever: once taken, they are known to lock_take_all. */
 struct CAPABILITY("lock") lock {
     _Atomic uint32_t word; /* 0 free, 1 held, 2 held and somebody parked */
     uint16_t rank;
     uint16_t owner_slot; /* debug: 1 + slot of the owner thread; 0 free */
     const char *name;
+    _Atomic bool known; /* is on the list of all */
+    bool taken;         /* by lock_take_all; its holder's */
+    struct lock *next_known;
 };
 
 /* A static initialiser. */
@@ -51,6 +56,13 @@ struct CAPABILITY("lock") lock {
 void lock_acquire(struct lock *l) ACQUIRE(l);
 /* Releases it; only its holder may. */
 void lock_release(struct lock *l) RELEASE(l);
+
+/* Around a fork whose child goes on to take locks: takes every lock that was ever taken, in the
+ * order of ranks, so that nothing behind them is half changed in the child; and lets go of them, to
+ * be called in the parent and in the child. Meanwhile nobody takes any lock, this thread included.
+ * The caller holds none. */
+void lock_take_all(void);
+void lock_let_go_of_all(void);
 
 /* From now on the calling thread, the only one of a forked child, takes no lock: another thread of
  * the parent may have held it. Debug builds abort when it does; in release builds nothing checks.

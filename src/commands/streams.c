@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "engine/propagate.h"
 #include "keyspace/access.h"
+#include "value/stream_undelivered.h"
 
 /* ---- What the family shares ---- */
 
@@ -287,6 +288,9 @@ static uint64_t trim(struct call *c, struct keyref *ref, const struct stream_tri
         note_trimmed(&gone, ref->entry, how);
     }
     uint64_t removed = stream_trim(ref->entry, how);
+    if (streams_are_shared(c) && removed > 0) {
+        stream_undelivered_trimmed(stream_groups(ref->entry), stream_facts(ref->entry)->first_id);
+    }
     if (unlikely(propagate_peers) && removed > 0) {
         tell_peers_trimmed(c, ref, &gone, removed);
     }
@@ -303,6 +307,8 @@ static void add_entry(struct call *c, struct keyref *ref, const struct add_optio
         db_put(ref, e);
     }
     stream_append(ref->entry, o->id, words, count);
+    bool undelivered = unlikely(stream_id_tag != 0) && /* a group may be further than the stream */
+                       stream_undelivered_note(stream_groups(ref->entry), o->id);
     streams_reply_id(c->reply, o->id);
     call_changed(c, ref, EVENT_STREAM, "xadd");
     if (unlikely(propagate_peers)) {
@@ -314,6 +320,9 @@ static void add_entry(struct call *c, struct keyref *ref, const struct add_optio
     }
     if (unlikely(propagate_on)) {
         propagate_entry(c, ref, o, trimmed, words, count);
+    }
+    if (unlikely(propagate_on && undelivered)) {
+        streams_propagate_undelivered(c, ref, o->id);
     }
 }
 
@@ -408,6 +417,9 @@ WRITE_COMMAND(xdel_command)
         if (stream_delete(ref.entry, id)) {
             removed++;
             streams_gone_add(&gone, id);
+            if (streams_are_shared(c)) {
+                stream_undelivered_gone(stream_groups(ref.entry), id);
+            }
         }
     }
     if (removed > 0) {

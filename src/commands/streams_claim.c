@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "value/stream_lag.h"
+#include "value/stream_undelivered.h"
 
 /* IDs of XCLAIM that are parsed without a block of memory. */
 #define IDS_ON_STACK 64
@@ -83,6 +84,14 @@ static void drop_lost(struct call *c, struct claim *claim, struct stream_id id)
     c->dirty++;
     if (unlikely(propagate_on)) {
         streams_propagate_lost(c, claim->ref.key.name, c->argv[2], id);
+    }
+}
+
+static void tidy(const struct call *c, const struct claim *claim) REQUIRES(keyspace_lock)
+{
+    if (streams_are_shared(c)) {
+        stream_undelivered_tidy(claim->group);
+        streams_wake_for_undelivered(&claim->ref, claim->group);
     }
 }
 
@@ -202,6 +211,7 @@ static void claim_ids(struct call *c, struct claim *claim, const struct stream_i
     if (unlikely(propagate_on)) {
         streams_gift_end(c, &claim->gift);
     }
+    tidy(c, claim);
     reply_set_deferred_array(c->reply, handle, claimed);
 }
 
@@ -332,6 +342,7 @@ WRITE_COMMAND(xautoclaim_command)
     bool found = find_consumer(c, &claim);
     if (found) {
         harvest(c, &claim, start, count, &h);
+        tidy(c, &claim);
     }
     if (unlikely(propagate_on) && found) {
         streams_gift_end(c, &claim.gift);

@@ -10,6 +10,7 @@
 #include "keyspace/reclaim.h"
 #include "keyspace/waiting.h"
 #include "value/stream_lag.h"
+#include "value/stream_undelivered.h"
 
 /* Options that are given twice make more words than these, which Redis takes as another fault. */
 #define CREATE_MAX_WORDS 8
@@ -334,6 +335,9 @@ WRITE_COMMAND(xack_command)
             }
         }
         streams_gone_end(c, &gone);
+        if (streams_are_shared(c)) {
+            stream_undelivered_tidy(g);
+        }
         c->dirty += (uint64_t)acknowledged;
         reply_i64(c->reply, acknowledged);
     }

@@ -8,6 +8,7 @@
 #include "engine/block.h"
 #include "engine/parked.h"
 #include "value/stream_lag.h"
+#include "value/stream_undelivered.h"
 
 /* Streams of a request whose IDs are parsed without a block of memory. */
 #define IDS_ON_STACK 16
@@ -137,13 +138,47 @@ static bool check_streams(struct call *c, struct group_read *r) REQUIRES(keyspac
 
 /* ---- Serving ---- */
 
-/* Delivers new entries; `walk` is on the first one. Returns how many. */
-static uint64_t deliver(struct call *c, const struct group_read *r, const struct entry *e,
-                        struct stream_group *g, struct stream_consumer *consumer,
-                        struct stream_cursor *walk, struct streams_gift *gift)
-    REQUIRES(keyspace_lock)
+/* Delivers entries that nobody was given though the group is beyond them; returns how many. */
+static uint64_t deliver_passed(struct call *c, const struct group_read *r, const struct entry *e,
+                               struct stream_group *g, struct stream_consumer *consumer,
+                               struct streams_gift *gift) REQUIRES(keyspace_lock)
 {
     uint64_t delivered = 0;
+    struct stream_consumer *from = stream_undelivered(g);
+    while (from->pending.count > 0 && (r->count == 0 || delivered < r->count)) {
+        struct stream_cursor entry;
+        struct stream_pending_cursor at = stream_pending_seek(g, from, STREAM_ID_MIN);
+        struct stream_id id = stream_pending_at(&at)->id;
+        bool there = stream_find(e, id, &entry);
+        if (there) {
+            streams_reply_entry(c->reply, &entry);
+            delivered++;
+        }
+        if (there && !r->no_ack) {
+            const struct stream_pending *p = stream_pending_give(g, consumer, id, c->now_ms, 1);
+            consumer->active_ms = c->now_ms;
+            if (unlikely(propagate_on)) {
+                streams_gift_add(c, gift, p);
+            }
+            continue;
+        }
+        stream_pending_remove(g, id);
+        if (unlikely(propagate_on)) {
+            streams_propagate_lost(c, gift->key, gift->group, id);
+        }
+    }
+    stream_undelivered_tidy(g);
+    return delivered;
+}
+
+/* Delivers new entries; `walk` is on the first one. Returns how many there are with those before.
+ */
+static uint64_t deliver(struct call *c, const struct group_read *r, const struct entry *e,
+                        struct stream_group *g, struct stream_consumer *consumer,
+                        struct stream_cursor *walk, struct streams_gift *gift, uint64_t before)
+    REQUIRES(keyspace_lock)
+{
+    uint64_t delivered = before;
     do {
         struct stream_id id = walk->id;
         streams_reply_entry(c->reply, walk);
@@ -191,6 +226,38 @@ static uint64_t repeat(struct call *c, const struct group_read *r, const struct 
     return repeated;
 }
 
+/* What `>` means: there is something to deliver to the consumer. */
+struct fresh {
+    struct stream_cursor walk;
+    bool passed, more; /* of the undelivered, and behind the group's position, where the walk is */
+};
+
+static bool look_for_fresh(struct call *c, const struct group_read *r, int k,
+                           const struct keyref *ref, const struct stream_group *g,
+                           const struct stream_consumer *consumer, struct fresh *f)
+    REQUIRES(keyspace_lock)
+{
+    struct stream_id next = g->last_id;
+    const struct stream_consumer *nobody = streams_are_shared(c) ? stream_undelivered(g) : NULL;
+    *f = (struct fresh){.passed = nobody && nobody != consumer};
+    if (stream_id_increment(&next)) {
+        stream_walk(&f->walk, ref->entry, next, STREAM_ID_MAX, false);
+        f->more = stream_walk_next(&f->walk);
+    }
+    return (f->passed || f->more) && !(r->blocks && parked_is_elsewhere(c, k));
+}
+
+static uint64_t deliver_fresh(struct call *c, const struct group_read *r, const struct entry *e,
+                              struct stream_group *g, struct stream_consumer *consumer,
+                              struct fresh *f, struct streams_gift *gift) REQUIRES(keyspace_lock)
+{
+    uint64_t delivered = f->passed ? deliver_passed(c, r, e, g, consumer, gift) : 0;
+    if (f->more && (r->count == 0 || delivered < r->count)) {
+        delivered = deliver(c, r, e, g, consumer, &f->walk, gift, delivered);
+    }
+    return delivered;
+}
+
 static void begin_stream(struct call *c, int k)
 {
     if (c->reply->proto == 2) {
@@ -206,21 +273,14 @@ static bool serve_stream(struct call *c, const struct group_read *r, int k, bool
 {
     struct keyref ref;
     struct stream_group *g;
-    struct stream_cursor walk;
+    struct fresh f;
     bool found = open_group(c, r, k, &ref, &g);
     assert(found);
     struct stream_consumer *consumer = streams_asking_consumer(c, &ref, g, r->consumer);
     assert(consumer);
     bool fresh = stream_id_compare(r->ids[k], NEW_ENTRIES) == 0;
-    if (fresh) {
-        struct stream_id next = g->last_id;
-        if (!stream_id_increment(&next)) {
-            return false;
-        }
-        stream_walk(&walk, ref.entry, next, STREAM_ID_MAX, false);
-        if (!stream_walk_next(&walk) || (r->blocks && parked_is_elsewhere(c, k))) {
-            return false;
-        }
+    if (fresh && !look_for_fresh(c, r, k, &ref, g, consumer, &f)) {
+        return false;
     }
     if (first) {
         *reply_handle = reply_deferred(c->reply);
@@ -232,7 +292,7 @@ static bool serve_stream(struct call *c, const struct group_read *r, int k, bool
                                 .consumer = c->argv[r->consumer],
                                 .g = g};
     reply_set_deferred_array(c->reply, handle,
-                             fresh ? deliver(c, r, ref.entry, g, consumer, &walk, &gift)
+                             fresh ? deliver_fresh(c, r, ref.entry, g, consumer, &f, &gift)
                                    : repeat(c, r, ref.entry, g, consumer, r->ids[k], &gift));
     if (unlikely(propagate_on)) {
         streams_gift_end(c, &gift);

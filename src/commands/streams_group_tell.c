@@ -1,6 +1,8 @@
 /* What consumer groups did, as commands for the logs (engine/propagate.h): reading and claiming
  * depend on the clock and on who waited, so the result is told. */
 #include "commands/streams_group_priv.h"
+#include "commands/streams_priv.h"
+#include "value/stream_undelivered.h"
 
 void streams_gift_end(struct call *c, struct streams_gift *gift)
 {
@@ -85,4 +87,20 @@ void streams_propagate_lost(struct call *c, struct slice key, struct slice group
         propagate_tell_peers(c, 4, words);
     }
     propagate_instead(c, 4, words);
+}
+
+void streams_propagate_undelivered(struct call *c, const struct keyref *ref, struct stream_id id)
+{
+    struct radix_cursor at = radix_first(stream_groups(ref->entry));
+    for (; radix_cursor_valid(&at); radix_cursor_next(&at)) {
+        struct stream_group *g = stream_group_at(&at);
+        const struct stream_pending *p = stream_pending_find(g, id);
+        if (p && p->consumer == stream_undelivered(g)) {
+            char text[STREAM_ID_TEXT_BYTES], then[PROPAGATE_NUMBER_BYTES];
+            PROPAGATE(c, SLICE("XCLAIM"), ref->key.name, stream_group_name(g),
+                      SLICE(STREAM_UNDELIVERED), SLICE("0"), stream_id_format(id, text),
+                      SLICE("TIME"), propagate_number(p->delivered_ms, then), SLICE("RETRYCOUNT"),
+                      SLICE("0"), SLICE("FORCE"), SLICE("JUSTID"));
+        }
+    }
 }

@@ -7,7 +7,9 @@
 #include "commands/streams_priv.h"
 
 #include "keyspace/access.h"
+#include "keyspace/waiting.h"
 #include "value/stream_lag.h"
+#include "value/stream_undelivered.h"
 
 /* ---- telling ---- */
 
@@ -91,6 +93,7 @@ static void insert(struct call *c, struct keyref *ref, struct stream_id id) REQU
     }
     bool last = stream_id_compare(id, stream_facts(ref->entry)->last_id) > 0;
     stream_insert(ref->entry, id, c->argv + 3, c->argc - 3);
+    bool undelivered = stream_undelivered_note(stream_groups(ref->entry), id);
     streams_reply_id(c->reply, id);
     call_changed(c, ref, EVENT_STREAM, "xadd");
     if (unlikely(propagate_peers)) {
@@ -103,6 +106,9 @@ static void insert(struct call *c, struct keyref *ref, struct stream_id id) REQU
             propagate_add(&d, c->argv[i]);
         }
         propagate_draft_instead(c, &d);
+        if (undelivered) {
+            streams_propagate_undelivered(c, ref, id);
+        }
     }
 }
 
@@ -132,6 +138,13 @@ WRITE_COMMAND(xinsert_command)
 }
 
 /* ---- KEYDB.XPEND ---- */
+
+void streams_wake_for_undelivered(const struct keyref *ref, const struct stream_group *g)
+{
+    if (stream_undelivered(g)) {
+        waiting_note_change(ref->db, ref->key.name);
+    }
+}
 
 struct pend {
     struct stream_id last_id;
@@ -175,8 +188,9 @@ static void give(struct call *c, const struct keyref *ref, struct stream_group *
 }
 
 /* KEYDB.XPEND key group last-id time deliveries [consumer [id ...]]: the consumer is there, and has
- * these pending, delivered at that time so many times; the group has read up to last-id at least.
- * Nothing where there is no such group. */
+ * these pending, delivered at that time so many times; the group has read up to last-id at least,
+ * and what it passes by so is undelivered (unless no id is told: NOACK). Nothing where there is no
+ * such group. */
 WRITE_COMMAND(xpend_command)
 {
     struct keyref ref;
@@ -186,12 +200,18 @@ WRITE_COMMAND(xpend_command)
     }
     struct stream_group *g =
         ref.entry ? stream_group_find(stream_groups(ref.entry), c->argv[2]) : NULL;
+    struct stream_id from = g ? g->last_id : STREAM_ID_MIN;
     if (g && stream_id_compare(p.last_id, g->last_id) > 0) {
         stream_group_place(stream_facts(ref.entry), g, p.last_id, STREAM_READ_UNKNOWN);
         c->dirty++;
     }
     if (g && c->argc > 6) {
         give(c, &ref, g, &p);
+    }
+    if (g && c->argc > 7) {
+        stream_undelivered_pass(ref.entry, g, from);
+        stream_undelivered_tidy(g);
+        streams_wake_for_undelivered(&ref, g);
     }
     if (unlikely(propagate_peers) && c->dirty) {
         propagate_call_to_peers(c);

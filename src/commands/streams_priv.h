@@ -4,7 +4,10 @@
 
 #include "engine/call.h"
 #include "engine/propagate.h"
+#include "engine/session.h"
 #include "value/stream.h"
+
+struct stream_group;
 
 /* Argument `i` as an ID ("ms-seq", or "ms" with `missing_seq`); false with the error replied. */
 bool streams_arg_id(struct call *c, int i, uint64_t missing_seq, struct stream_id *id) MUST_CHECK;
@@ -30,9 +33,23 @@ void streams_reply_edge(struct reply *r, const struct entry *e, bool last);
 
 /* ---- for peers (streams_peers.c) ---- */
 
+/* Whether this server is an active replica, or repeats what one may have told: then groups may have
+ * entries that nobody was given (value/stream_undelivered.h). Only an active replica finds new
+ * ones; who repeats is told of them. */
+static inline bool streams_are_shared(const struct call *c)
+{
+    return unlikely(stream_id_tag != 0 || c->session->internal);
+}
 /* An entry that was added, where its ID belongs. Only while propagate_peers. */
 void streams_tell_peers_entry(struct call *c, struct slice key, struct stream_id id,
                               const struct slice *words, int count) REQUIRES(keyspace_lock);
+/* An entry that was added and told as XADD: tells the other logs which groups have it undelivered,
+ * as XCLAIM. Only while propagate_on. */
+void streams_propagate_undelivered(struct call *c, const struct keyref *ref, struct stream_id id)
+    REQUIRES(keyspace_lock);
+/* Whoever waits for entries of the group is to look again when it has undelivered ones. */
+void streams_wake_for_undelivered(const struct keyref *ref, const struct stream_group *g)
+    REQUIRES(keyspace_lock);
 /* IDs of what a command has taken out, which is all that peers are told of it: "name key [group] id
  * ...". Nothing while propagate_peers is false. */
 struct streams_gone {

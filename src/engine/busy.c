@@ -46,6 +46,17 @@ void busy_set_server(void (*serve)(void))
     settings.serve = serve;
 }
 
+int64_t busy_threshold_ms(void)
+{
+    return settings.threshold_ms > 0 ? settings.threshold_ms : 0;
+}
+
+void busy_be_alone(void)
+{
+    settings.threshold_ms = 0;
+    settings.serve = NULL;
+}
+
 static enum gate gate_of(enum busy_kind kind)
 {
     return kind == BUSY_SCRIPT ? GATE_SCRIPT : GATE_FUNCTION;

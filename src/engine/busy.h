@@ -33,6 +33,10 @@ bool busy_is_killed(void);
 /* Looks at the clock, and serves the thread's clients when the script takes long. To be called
  * every millisecond or so. */
 void busy_poll(void);
+/* busy-reply-threshold in milliseconds; 0: there is none. */
+int64_t busy_threshold_ms(void);
+/* In a forked child that runs a script: nobody is kept waiting by it, however long it takes. */
+void busy_be_alone(void);
 /* Whose script it is; within busy_poll. */
 const struct session *busy_session(void);
 /* True when it was ended because the server ends: what it has done is not told to logs. */

@@ -17,8 +17,6 @@
 /* Longest code, and where the others are counted. */
 #define ERROR_CODE_BYTES 32
 #define ERROR_CODE_OVERFLOW "ERRORSTATS_OVERFLOW"
-/* Percentiles that INFO can show. */
-#define PERCENTILES_MAX 16
 
 /* One command's figures on one thread; written by that thread only. */
 struct command_line {
@@ -50,7 +48,7 @@ static struct {
 static struct {
     bool tracking;
     int count;
-    double values[PERCENTILES_MAX];
+    double values[CMDSTATS_PERCENTILES_MAX];
 } percentiles;
 
 /* ---- Commands */
@@ -197,7 +195,7 @@ bool cmdstats_histogram(const struct command *cmd, struct histogram *sum)
             histogram_add_relaxed(sum, latency);
         }
     }
-    return histogram_total(sum) > 0;
+    return !histogram_is_empty(sum);
 }
 
 void cmdstats_reset(void)
@@ -318,11 +316,11 @@ bool cmdstats_tracking(void)
 static bool percentiles_parse(const struct option *option UNUSED, const struct slice *words,
                               int count, const char **error)
 {
-    double values[PERCENTILES_MAX];
+    double values[CMDSTATS_PERCENTILES_MAX];
     if (count == 1 && words[0].len == 0) {
         count = 0;
     }
-    if (count > PERCENTILES_MAX) {
+    if (count > CMDSTATS_PERCENTILES_MAX) {
         *error = "Too many latency-tracking-info-percentiles parameters";
         return false;
     }

@@ -35,7 +35,8 @@ void cmdstats_reset(void);
 
 /* latency-tracking, latency-tracking-info-percentiles. */
 extern const struct option cmdstats_options[];
-/* Percentiles to show in INFO latencystats; count returned. */
+#define CMDSTATS_PERCENTILES_MAX 16
+/* Percentiles to show in INFO latencystats; count returned, at most CMDSTATS_PERCENTILES_MAX. */
 int cmdstats_percentiles(const double **percentiles);
 bool cmdstats_tracking(void);
 

@@ -2,9 +2,14 @@
 #include "engine/fork_child.h"
 
 #include "base/clock.h"
+#include "base/inbox.h"
 #include "base/lock.h"
+#include "base/log.h"
 #include "base/spike.h"
 #include "base/stats.h"
+#include "engine/busy.h"
+#include "engine/execute.h"
+#include "engine/propagate.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -102,11 +107,25 @@ static void close_files(int keep)
     close_range((unsigned)keep + 1, ~0U, 0);
 }
 
+/* Of a child that runs commands: nothing of it is heard outside. */
+static void cut_off(void)
+{
+    log_set_role('C');
+    inbox_mute_all();
+    propagate_silence();
+    call_set_observed(false);
+    busy_be_alone();
+}
+
 /* What the child does first. */
 static void become_child(enum child_kind kind, int parent, int keep)
 {
     is_child = true;
-    lock_forbid();
+    if (kind == CHILD_DEBUGGER) {
+        cut_off();
+    } else {
+        lock_forbid();
+    }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) {
         _exit(ECHILD);
@@ -122,13 +141,21 @@ static void become_child(enum child_kind kind, int parent, int keep)
 int fork_child(enum child_kind kind, int keep)
 {
     int parent = (int)getpid();
+    bool runs = kind == CHILD_DEBUGGER;
+    assert(!runs || keyspace_is_exclusive());
     uint64_t begin = spike_begin(), begin_us = clock_mono_us();
+    if (runs) {
+        lock_take_all();
+    }
     int pid = (int)fork();
+    int error = errno;
+    if (runs) {
+        lock_let_go_of_all();
+    }
     if (pid == 0) {
         become_child(kind, parent, keep);
         return 0;
     }
-    int error = errno;
     if (pid > 0) {
         atomic_store_explicit(&latest_us, clock_mono_us() - begin_us, memory_order_relaxed);
         stats_add(STAT_FORKS, 1);

@@ -1,5 +1,6 @@
 /* THE place where the server forks while it has threads: a child that writes out the data set as it
- * is now (RDB, AOF rewrite, what replicas and peers are sent), from its fork to its end.
+ * is now (RDB, AOF rewrite, what replicas and peers are sent), from its fork to its end; or one
+ * that goes on with a script that is debugged.
  *
  * The caller holds the keyspace lock, so what the child sees is one state of the data. Of all
  * threads the child has only the one that forked, so a leaf lock that another thread held at the
@@ -12,7 +13,15 @@
  *
  * Who forked it keeps its pid, 0 when it has none, and asks for its end, by one thread at a time. A
  * child of which the system knows nothing any more (somebody else waited for it, or the server was
- * started with SIGCHLD ignored) has ended too, and not well. State: immutable after boot. */
+ * started with SIGCHLD ignored) has ended too, and not well.
+ *
+ * CHILD_DEBUGGER differs: it runs commands. All leaf locks are taken over its fork, in the order of
+ * ranks (base/lock.h), so it finds none held and nothing behind them half changed; it holds what
+ * its thread held, the keyspace lock in exclusive mode. What leads out of it is cut: logs, messages
+ * to other threads, monitors, the clients that a long script serves. Of OpenSSL it may use what
+ * takes no lock that is shared by connections: records of one that is established.
+ *
+ * State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H
 #define ENGINE_FORK_CHILD_H
 
@@ -27,7 +36,8 @@ enum child_kind {
     CHILD_AOF_REWRITE,
     CHILD_TRANSFER,
     CHILD_FULL_SYNC,
-    CHILD_MODULE, /* a module's, which runs the module's code */
+    CHILD_MODULE,   /* a module's, which runs the module's code */
+    CHILD_DEBUGGER, /* its fork needs the exclusive mode */
     CHILD_KINDS
 };
 

@@ -89,6 +89,9 @@ const char *gate_write_refusal(const struct session *s)
     if (shut & GATE_FEW_REPLICAS) {
         return replicas_refusal;
     }
+    if (shut & GATE_MERGING) {
+        return loading_refusal;
+    }
     return shut & GATE_READONLY ? readonly_refusal : NULL;
 }
 
@@ -123,6 +126,9 @@ static const char *refusal_of(const struct call *c, uint32_t flags, uint32_t shu
     }
     if (shut & GATE_READONLY && flags & CMD_WRITE) {
         return readonly_refusal;
+    }
+    if (shut & GATE_MERGING && flags & CMD_WRITE) {
+        return loading_refusal;
     }
     uint32_t queued = c->cmd->row->transaction == TRANSACTION_RUNS ? flags : 0;
     if (shut & GATE_STALE && (!(flags & CMD_STALE) || queued & CMD_SOME_NOT_STALE)) {

@@ -22,6 +22,8 @@ enum gate {
     GATE_STALE = 1 << 8,        /* a replica without its primary: lets in commands with CMD_STALE */
     GATE_LOADING_ASIDE = 1 << 9, /* a data set is loaded beside the one that is served: keeps out
                                     commands with CMD_NO_ASYNC_LOADING */
+    GATE_MERGING = 1 << 10,      /* keeps writes out: a peer's data set is being merged, and
+                                    allow-write-during-load is off */
 };
 
 extern _Atomic uint32_t gate_word;

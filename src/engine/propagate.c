@@ -209,6 +209,16 @@ void propagate_switch(int log, bool on)
     atomic_store_explicit(&door.wants_messages, to_nodes, memory_order_relaxed);
 }
 
+void propagate_silence(void)
+{
+    assert(door.depth == 0);
+    for (int i = 0; i < door.count; i++) {
+        door.logs[i].on = false;
+    }
+    propagate_on = propagate_peers = false;
+    atomic_store_explicit(&door.wants_messages, false, memory_order_relaxed);
+}
+
 bool propagate_wants_messages(void)
 {
     return atomic_load_explicit(&door.wants_messages, memory_order_relaxed);

@@ -56,6 +56,8 @@ int propagate_register(unsigned target, propagate_listener listener);
  * what the log has been told of it ends here, as a unit of its own: the listener hears of that
  * before it returns. */
 void propagate_switch(int log, bool on) REQUIRES(keyspace_lock);
+/* In a forked child that runs commands: all logs are off from now on, and not told of it. */
+void propagate_silence(void);
 /* Boot and its reverse: has expiry told here. */
 void propagate_setup(void);
 void propagate_teardown(void);

@@ -9,6 +9,7 @@
 #include "net/assign.h"
 #include "net/busy.h"
 #include "net/client_acl.h"
+#include "net/console.h"
 #include "net/durable.h"
 #include "net/listener.h"
 #include "net/monitor.h"
@@ -99,6 +100,7 @@ void net_setup(void)
     monitor_setup();
     call_set_settle(turn_account_so_far);
     net_busy_setup();
+    net_console_setup();
     client_acl_setup();
     subscriptions_setup((int)net_settings.server_threads);
     tracking_net_setup();

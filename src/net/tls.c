@@ -186,6 +186,11 @@ void tls_destroy(struct tls **tls)
     mem_free(t);
 }
 
+void tls_leave(struct tls *tls)
+{
+    tls->broken = true;
+}
+
 void tls_teardown(void)
 {
     BIO_meth_free(socket_method); /* for good: the process ends */

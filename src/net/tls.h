@@ -41,6 +41,10 @@ void tls_attach(struct tls *tls, int fd);
 /* Says goodbye to the peer, as far as that needs no waiting, and frees it. NULL is fine. */
 void tls_destroy(struct tls **tls);
 
+/* The connection goes on in another process, which has a copy of all of this: nothing is said to
+ * the peer any more. */
+void tls_leave(struct tls *tls);
+
 /* The next step of the handshake: TLS_DONE, TLS_WAITS or TLS_ENDED, then with a text in
  * `why`[TLS_WHY_MAX]. The peer's name has to be in tls-allowlist. */
 enum tls_status tls_greet(struct tls *tls, char *why);

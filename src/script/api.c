@@ -11,6 +11,7 @@
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
 #include "script/convert.h"
+#include "script/debugger.h"
 #include "script/lib_priv.h"
 #include "script/run.h"
 
@@ -37,6 +38,10 @@ static int raise_text(lua_State *L, const char *text)
  * reply. */
 static void push_rejection(lua_State *L, const struct command *cmd, struct slice text)
 {
+    struct script_run *run = run_current();
+    if (unlikely(run->debugger)) {
+        debugger_note_error(run->debugger, text);
+    }
     errorstats_record(text);
     if (cmd) {
         cmdstats_rejected(cmd);
@@ -176,6 +181,9 @@ static bool call_command(lua_State *L, struct script_run *run, struct call *n)
 {
     char denial[ERROR_TEXT_MAX];
     n->cmd = find_command(n);
+    if (unlikely(run->debugger)) {
+        debugger_note_command(run->debugger, n);
+    }
     const char *refusal = refusal_of(run, n);
     if (!refusal && is_denied(n, denial, sizeof(denial))) {
         refusal = denial;
@@ -188,6 +196,9 @@ static bool call_command(lua_State *L, struct script_run *run, struct call *n)
         begin_to_write(L, run);
     }
     run_command(L, run, n);
+    if (unlikely(run->debugger)) {
+        debugger_note_reply(run->debugger, run->reply);
+    }
     lua_settop(L, 0); /* the arguments are done with: as many as there may be leave no room */
     convert_push(L, run->reply);
     return n->reply->errors > 0 && run->reply->pieces[0].ptr[0] == '-';
@@ -278,6 +289,10 @@ static int redis_error_reply(lua_State *L)
     text.ptr = lua_tolstring(L, 1, &text.len);
     if (text.len > 0 && text.ptr[0] == '-') {
         text = slice_of(text.ptr + 1, text.len - 1);
+    }
+    struct script_run *run = run_current();
+    if (run && unlikely(run->debugger)) {
+        debugger_note_error_reply(run->debugger, text);
     }
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "err");
@@ -379,19 +394,25 @@ static int redis_replicate_commands(lua_State *L)
     return 1;
 }
 
-/* No debugger exists (hostile-inputs.md, 2.1: an interpreter that a debugger can reach was freed
- * under it): the script goes on, and is told that it was not stopped, as in Redis outside of a
- * debugger's session. */
+/* Tells whether the script stops. */
 static int redis_breakpoint(lua_State *L)
 {
-    lua_pushboolean(L, 0);
+    struct script_run *run = run_current();
+    bool debugged = run && run->debugger;
+    if (debugged) {
+        debugger_stop_soon(run->debugger);
+    }
+    lua_pushboolean(L, debugged);
     return 1;
 }
 
-/* Writes to a debugger's session, of which there is none: as in Redis, it does nothing then. */
+/* Nothing outside of a debugger's session. */
 static int redis_debug(lua_State *L)
 {
-    (void)L;
+    struct script_run *run = run_current();
+    if (run && run->debugger) {
+        debugger_tell_values(run->debugger, L);
+    }
     return 0;
 }
 

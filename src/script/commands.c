@@ -1,5 +1,6 @@
 /* EVAL and its kin, SCRIPT. */
 #include "engine/busy.h"
+#include "script/debugger.h"
 #include "script/eval.h"
 #include "script/run.h"
 
@@ -67,23 +68,18 @@ PLAIN_COMMAND(script_kill)
     busy_kill(c, BUSY_SCRIPT);
 }
 
-/* Only NO, which says what is the case anyway. */
 PLAIN_COMMAND(script_debug)
 {
-    if (call_arg_is(c, 2, "no")) {
-        reply_ok(c->reply);
-    } else if (call_arg_is(c, 2, "yes") || call_arg_is(c, 2, "sync")) {
-        reply_error(c->reply, "ERR this server has no script debugger");
-    } else {
-        reply_error(c->reply, "ERR Use SCRIPT DEBUG YES/SYNC/NO");
-    }
+    debugger_switch(c);
 }
 
 PLAIN_COMMAND(script_help)
 {
     static const char *const lines[] = {
         "DEBUG (YES|SYNC|NO)",
-        "    There is no debugger: only NO is accepted.",
+        "    Runs the next scripts of EVAL under the debugger: in a forked process, which keeps "
+        "what",
+        "    they change to itself (YES), or here, where all others wait (SYNC).",
         "EXISTS <sha1> [<sha1> ...]",
         "    Tells for each SHA1 whether the cache has its script.",
         "FLUSH [ASYNC|SYNC]",
@@ -101,11 +97,11 @@ static const struct command_row script_subcommands[] = {
     {.name = "debug",
      .run = script_debug,
      .arity = 3,
-     .flags = CMD_NOSCRIPT,
+     .flags = CMD_NOSCRIPT | CMD_BARRIER,
      .categories = CATEGORY_SCRIPTING,
      .group = "scripting",
      .since = "3.2.0",
-     .summary = "Switches the script debugger (there is none).",
+     .summary = "Switches the script debugger for the next scripts of the connection.",
      .complexity = "O(1)",
      .args = "<YES|SYNC|NO>"},
     {.name = "exists",

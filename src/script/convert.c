@@ -1,7 +1,7 @@
 /* See convert.h. */
 #include "script/convert.h"
 
-#include "base/num.h"
+#include "script/reply_cursor.h"
 
 #include <assert.h>
 #include <lauxlib.h>
@@ -10,51 +10,6 @@
 #include <string.h>
 
 /* ---- RESP to Lua ---- */
-
-/* A place in a reply of ours, which is well formed: header lines and bodies of strings lie whole in
- * one piece each. */
-struct cursor {
-    const struct reply_piece *piece;
-    size_t offset;
-};
-
-static struct slice take(struct cursor *at, size_t len)
-{
-    while (at->offset == at->piece->len && len > 0) {
-        at->piece++;
-        at->offset = 0;
-    }
-    assert(at->piece->len - at->offset >= len);
-    struct slice taken = slice_of(at->piece->ptr + at->offset, len);
-    at->offset += len;
-    return taken;
-}
-
-/* The rest of a line, without its CR LF. */
-static struct slice take_line(struct cursor *at)
-{
-    const char *begin = at->piece->ptr + at->offset;
-    const char *end = memchr(begin, '\r', at->piece->len - at->offset);
-    assert(end);
-    at->offset += (size_t)(end - begin) + 2;
-    return slice_of(begin, (size_t)(end - begin));
-}
-
-static int64_t take_number(struct cursor *at)
-{
-    int64_t number = 0;
-    bool valid = num_parse_i64(take_line(at), &number);
-    assert(valid);
-    (void)valid;
-    return number;
-}
-
-static struct slice take_body(struct cursor *at, int64_t len)
-{
-    struct slice body = take(at, (size_t)len);
-    take(at, 2);
-    return body;
-}
 
 static void push_slice(lua_State *L, struct slice s)
 {
@@ -70,9 +25,9 @@ static void push_named(lua_State *L, const char *name, struct slice text)
     lua_rawset(L, -3);
 }
 
-static void push_value(lua_State *L, struct cursor *at);
+static void push_value(lua_State *L, struct reply_cursor *at);
 
-static void push_array(lua_State *L, struct cursor *at, int64_t count)
+static void push_array(lua_State *L, struct reply_cursor *at, int64_t count)
 {
     lua_createtable(L, (int)count, 0);
     for (int64_t i = 1; i <= count; i++) {
@@ -82,7 +37,7 @@ static void push_array(lua_State *L, struct cursor *at, int64_t count)
 }
 
 /* {map = {k = v}} or {set = {k = true}} */
-static void push_keyed(lua_State *L, struct cursor *at, const char *name, int64_t count,
+static void push_keyed(lua_State *L, struct reply_cursor *at, const char *name, int64_t count,
                        bool has_values)
 {
     lua_createtable(L, 0, 1);
@@ -141,19 +96,19 @@ static void push_error(lua_State *L, struct slice text)
 }
 
 /* What has a count or length behind its type. */
-static void push_counted(lua_State *L, struct cursor *at, char type)
+static void push_counted(lua_State *L, struct reply_cursor *at, char type)
 {
-    int64_t n = take_number(at);
+    int64_t n = reply_take_number(at);
     if (n < 0) {
         lua_pushboolean(L, 0);
         return;
     }
     switch (type) {
     case '$':
-        push_slice(L, take_body(at, n));
+        push_slice(L, reply_take_body(at, n));
         break;
     case '=':
-        push_verbatim(L, take_body(at, n));
+        push_verbatim(L, reply_take_body(at, n));
         break;
     case '%':
         push_keyed(L, at, "map", n, true);
@@ -172,32 +127,32 @@ static void push_counted(lua_State *L, struct cursor *at, char type)
     }
 }
 
-static void push_value(lua_State *L, struct cursor *at)
+static void push_value(lua_State *L, struct reply_cursor *at)
 {
     luaL_checkstack(L, 8, "a reply is nested too deeply");
-    char type = take(at, 1).ptr[0];
+    char type = reply_take(at, 1).ptr[0];
     switch (type) {
     case ':':
-        lua_pushnumber(L, (lua_Number)take_number(at));
+        lua_pushnumber(L, (lua_Number)reply_take_number(at));
         break;
     case '+':
-        push_named(L, "ok", take_line(at));
+        push_named(L, "ok", reply_take_line(at));
         break;
     case '-':
-        push_error(L, take_line(at));
+        push_error(L, reply_take_line(at));
         break;
     case '_':
-        take_line(at);
+        reply_take_line(at);
         lua_pushnil(L);
         break;
     case '#':
-        lua_pushboolean(L, take_line(at).ptr[0] == 't');
+        lua_pushboolean(L, reply_take_line(at).ptr[0] == 't');
         break;
     case ',':
-        push_double(L, take_line(at));
+        push_double(L, reply_take_line(at));
         break;
     case '(':
-        push_named(L, "big_number", take_line(at));
+        push_named(L, "big_number", reply_take_line(at));
         break;
     default:
         push_counted(L, at, type);
@@ -206,7 +161,7 @@ static void push_value(lua_State *L, struct cursor *at)
 
 void convert_push(lua_State *L, const struct reply *reply)
 {
-    struct cursor at = {.piece = reply->pieces};
+    struct reply_cursor at = {.piece = reply->pieces};
     assert(reply->piece_count > 0);
     push_value(L, &at);
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/execute.h"
 #include "script/api.h"
+#include "script/debugger.h"
 #include "script/recent.h"
 #include "script/run.h"
 #include "script/shebang.h"
@@ -243,9 +244,13 @@ static bool push_function(lua_State *L, struct script_run *run)
     return run_is_allowed(run);
 }
 
-void eval_run(struct call *c, bool by_sha, bool read_only)
+static void run_script(struct call *c, bool by_sha, bool read_only, struct debugger *debugger)
+    REQUIRES(keyspace_lock)
 {
-    struct eval e = {.run = {.c = c, .command_is_ro = read_only, .push_function = push_function},
+    struct eval e = {.run = {.debugger = debugger,
+                             .c = c,
+                             .command_is_ro = read_only,
+                             .push_function = push_function},
                      .wanted = {.c = c}};
     if (by_sha && !read_sha(c->argv[1], e.wanted.sha)) {
         reply_error(c->reply, "NOSCRIPT No matching script. Please use EVAL.");
@@ -261,6 +266,23 @@ void eval_run(struct call *c, bool by_sha, bool read_only)
     e.run.name = slice_of(e.wanted.sha, SHA_CHARS);
     call_observe(c);
     run_execute(&cache.vm, &e.run);
+}
+
+void eval_run(struct call *c, bool by_sha, bool read_only)
+{
+    if (likely(!c->session->script_debug)) {
+        run_script(c, by_sha, read_only, NULL);
+        return;
+    }
+    if (by_sha) {
+        reply_error(c->reply, "ERR Please use EVAL instead of EVALSHA for debugging");
+        return;
+    }
+    struct debugger *d = debugger_begin(c);
+    if (d) {
+        run_script(c, by_sha, read_only, d);
+        debugger_end(d);
+    }
 }
 
 /* Called protected. */

@@ -8,6 +8,7 @@
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
 #include "script/convert.h"
+#include "script/debugger.h"
 #include "script/libraries.h"
 
 #include <assert.h>
@@ -129,6 +130,9 @@ bool run_is_allowed(struct script_run *run)
 
 void run_push_error(lua_State *L, const char *text)
 {
+    if (state.current && unlikely(state.current->debugger)) {
+        debugger_note_error(state.current->debugger, slice_cstr(text));
+    }
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "err");
     lua_pushstring(L, text);
@@ -491,7 +495,11 @@ static void begin(struct vm *vm, struct script_run *run)
     state.current = run;
     state.stack = stack_now();
     state.polled_ticks = state.hooked_ticks = clock_ticks();
-    lua_sethook(vm->L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    if (unlikely(run->debugger)) {
+        debugger_attach(run->debugger, vm->L);
+    } else {
+        lua_sethook(vm->L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+    }
     busy_begin(run->is_function ? BUSY_FUNCTION : BUSY_SCRIPT, run->name, run->c);
 }
 

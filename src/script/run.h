@@ -26,7 +26,10 @@ extern const char *const script_flag_names[];
 /* The bit of a flag's name, 0 when there is none. */
 unsigned script_flag_of(struct slice name);
 
+struct debugger;
+
 struct script_run {
+    struct debugger *debugger; /* whose session it is (debugger.h); NULL: it is not debugged */
     struct call *c;    /* argv: name of the command, script, count of keys, keys, arguments */
     struct slice name; /* SHA1 or the function's name; as errors show it */
     int key_count;

@@ -1,6 +1,7 @@
 /* See script.h. */
 #include "script/script.h"
 
+#include "script/debugger.h"
 #include "script/eval.h"
 #include "script/functions.h"
 #include "script/run.h"
@@ -9,10 +10,12 @@ void script_setup(void)
 {
     eval_setup();
     functions_setup();
+    debugger_setup();
 }
 
 void script_teardown(void)
 {
+    debugger_teardown();
     functions_teardown();
     eval_teardown();
     run_teardown();

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/program.h"
 #include "base/thread.h"
 #include "base/thread_cpus.h"
 #include "base/version.h"
@@ -250,7 +251,8 @@ static void begin_child(enum child_kind kind)
                                          [CHILD_AOF_REWRITE] = "keydb-aof-rewrite",
                                          [CHILD_TRANSFER] = "keydb-rdb-to-slaves",
                                          [CHILD_FULL_SYNC] = "keydb-to-peers",
-                                         [CHILD_MODULE] = "keydb-module-fork"};
+                                         [CHILD_MODULE] = "keydb-module-fork",
+                                         [CHILD_DEBUGGER] = "keydb-debug-eval"};
     oom_score_apply(OOM_CHILD);
     /* Cores that are not there: the child runs where its parent does. */
     (void)thread_cpus_confine(kind == CHILD_AOF_REWRITE ? THREAD_WORK_AOF_REWRITE
@@ -349,7 +351,7 @@ static void greet(void)
 
 static void setup(void)
 {
-    thread_enter("keydb-server"); /* by which pgrep and killall find the process */
+    thread_enter(program_name()); /* by which pgrep and killall find the process */
     setup_process();
     if (server_settings.disable_thp) {
         system_check_disable_thp();
@@ -389,9 +391,9 @@ static void teardown(void)
     script_teardown();
     save_teardown();
     reclaim_teardown();
-    parked_teardown();
     repl_teardown();
-    active_teardown();
+    active_teardown(); /* whose guests are parked */
+    parked_teardown();
     propagate_teardown();
     watching_teardown();
     db_teardown();

@@ -140,7 +140,6 @@ static const struct {
 } features[] = {
     {"activedefrag", "Active defragmentation cannot be enabled: this server has none"},
     {"cluster-enabled", "cluster mode does not exist in this version"},
-    {"allow-write-during-load", "active replication does not exist in this version"},
     {"enable-keydb-fastsync", "KeyDB's fast sync does not exist in this version"},
     {"repl-backlog-disk-reserve", "a backlog on disk does not exist in this version"},
     {"force-backlog-disk-reserve", "a backlog on disk does not exist in this version"},
@@ -209,7 +208,6 @@ static void format_nothing(const struct option *option UNUSED, struct buf *out U
 const struct option absent_options[] = {
     ABSENT_BOOL("activedefrag", 0, "no"),
     ABSENT_BOOL("cluster-enabled", OPTION_IMMUTABLE, "no"),
-    ABSENT_BOOL("allow-write-during-load", 0, "no"),
     ABSENT_BOOL("enable-keydb-fastsync", 0, "no"),
     ABSENT_MEMORY("repl-backlog-disk-reserve", OPTION_IMMUTABLE),
     ABSENT_BOOL("force-backlog-disk-reserve", 0, "no"),

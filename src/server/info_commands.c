@@ -45,12 +45,13 @@ static void info_append_percentiles(struct buf *out, const struct command *cmd,
                                     char (*labels)[PERCENTILE_LABEL_BYTES])
 {
     const double *percentiles;
+    uint64_t values_ns[CMDSTATS_PERCENTILES_MAX];
     int count = cmdstats_percentiles(&percentiles);
+    histogram_percentiles_ns(h, percentiles, count, values_ns);
     field_part_text(out, "latency_percentiles_usec_", cmd->full_name);
     buf_append_char(out, ':');
     for (int i = 0; i < count; i++) {
-        double us = (double)histogram_percentile_ns(h, percentiles[i]) / 1000;
-        field_part_fixed(out, labels[i], us, 3);
+        field_part_fixed(out, labels[i], (double)values_ns[i] / 1000, 3);
     }
     buf_append_cstr(out, "\r\n");
 }

@@ -1,7 +1,7 @@
 /* keydb-server: the command line. */
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/version.h"
+#include "base/program.h"
 #include "engine/config.h"
 #include "server/boot.h"
 #include "server/build_info.h"
@@ -20,25 +20,41 @@
 #define STDIN_CHUNK_BYTES (64 * 1024)
 
 static const char usage[] =
-    "Usage: keydb-server [/path/to/keydb.conf] [options] [-]\n"
-    "       keydb-server - (read the configuration from standard input)\n"
-    "       keydb-server -v or --version\n"
-    "       keydb-server -h or --help\n"
-    "       keydb-server --check-system\n"
+    "Usage: %s [/path/to/keydb.conf] [--name value ...] [-]\n"
     "\n"
     "Every option of keydb.conf can be given as --name value ...; the command line wins over the\n"
     "file. With a last argument - lines from standard input come between the two.\n"
     "\n"
+    "Options:\n"
+    "  -v, --version   Print the version.\n"
+    "  -h, --help      Print this text.\n"
+    "  --check-system  Say what of this machine's settings harms a server. The status is 1 if\n"
+    "                  something does.\n"
+    "\n"
     "Examples:\n"
-    "       keydb-server\n"
-    "       keydb-server /etc/keydb/keydb.conf\n"
-    "       keydb-server --port 7777 --server-threads 4\n"
-    "       keydb-server /etc/keydb/keydb.conf --loglevel verbose\n";
+    "  keydb-server\n"
+    "  keydb-server /etc/keydb/keydb.conf\n"
+    "  keydb-server --port 7777 --server-threads 4\n"
+    "  keydb-server /etc/keydb/keydb.conf --loglevel verbose\n";
 
+/* Scripts look for the name that Redis's server has. */
 static void print_version(void)
 {
-    printf("KeyDB server v=%s sha=%s:0 malloc=%s bits=%zu build=%s\n", KEYDB_VERSION,
-           build_git_sha(), mem_allocator_name(), sizeof(void *) * 8, build_id());
+    printf("%s server v=%s sha=%s:0 malloc=%s bits=%zu build=%s\n",
+           program_is_redis() ? "Redis" : "KeyDB", program_version(), build_git_sha(),
+           mem_allocator_name(), sizeof(void *) * 8, build_id());
+}
+
+/* Whether a Sentinel is wanted: as in Redis by the name it is called by, or anywhere on the command
+ * line. */
+static bool is_sentinel_wanted(int argc, char **argv)
+{
+    bool wanted = strcmp(program_called(), "redis-sentinel") == 0 ||
+                  strcmp(program_called(), "keydb-sentinel") == 0;
+    for (int i = 1; i < argc; i++) {
+        wanted |= strcmp(argv[i], "--sentinel") == 0;
+    }
+    return wanted;
 }
 
 /* Answers the arguments that are not about serving; -1 when there are none. */
@@ -50,7 +66,7 @@ static int answer_at_once(int argc, char **argv)
         return 0;
     }
     if (strcmp(first, "-h") == 0 || strcmp(first, "--help") == 0) {
-        fputs(usage, stdout);
+        printf(usage, program_name());
         return 0;
     }
     if (strcmp(first, "--check-system") == 0) {
@@ -60,8 +76,12 @@ static int answer_at_once(int argc, char **argv)
     if (strcmp(first, "--is-flash-enabled") == 0) {
         return 1;
     }
-    if (strcmp(first, "--test-memory") == 0 || strcmp(first, "--sentinel") == 0) {
-        fprintf(stderr, "keydb-server: %s does not exist yet\n", first);
+    if (strcmp(first, "--test-memory") == 0) {
+        fprintf(stderr, "%s: %s does not exist yet\n", program_name(), first);
+        return 1;
+    }
+    if (is_sentinel_wanted(argc, argv)) {
+        fprintf(stderr, "%s: there is no Sentinel in keydb-server yet\n", program_called());
         return 1;
     }
     return -1;
@@ -162,6 +182,7 @@ static void obey_fail_above(void)
 
 int main(int argc, char **argv)
 {
+    program_setup("keydb-server", argv[0]);
 #if KEYDB_DEBUG
     obey_fail_above();
 #endif

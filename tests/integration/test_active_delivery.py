@@ -7,7 +7,7 @@ import pytest
 
 from lib.active import check_equal, check_quiet, follow, make_node, mesh, preview  # noqa: F401 (fixtures)
 from lib.bounds import eventually
-from lib.replication import replication
+from lib.replication import in_step, replication
 from lib.resp import Closed, Error
 
 pytestmark = [pytest.mark.preview]
@@ -65,8 +65,8 @@ KINDS = {
 }
 
 
-# Lists in a mesh: when links hold back what has overtaken its cause (src/active/DESIGN.md).
-@pytest.mark.parametrize("kind,count", [(k, 2) for k in sorted(KINDS)] + [("BZPOPMIN", 3), ("BZMPOP", 3)])
+@pytest.mark.parametrize("count", [2, 3], ids=["pair", "mesh"])
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_each_element_once(make_node, kind, count):
     nodes = waiting(make_node, count)
     words, taken, push = KINDS[kind]
@@ -105,31 +105,88 @@ def test_moves(make_node):
         assert sorted(a.call("LRANGE", "done", 0, -1)) == sorted(workers.got)
 
 
-def test_who_waits_no_more_loses_nothing(make_node):
+def test_groups(make_node):
+    """Each entry is delivered to one consumer of a group, wherever it was added and wherever he reads."""
+    nodes = waiting(make_node, 3)
+    with nodes[0].connect() as c:
+        c.ok("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
+    check_equal(nodes, "the group")
+    got, lock, over, errors = [], threading.Lock(), threading.Event(), []
+
+    def consume(node, name):
+        try:
+            with node.connect(timeout_s=60) as c:
+                while not over.is_set():
+                    reply = c.call("XREADGROUP", "GROUP", "g", name, "COUNT", 3, "BLOCK", 200, "STREAMS", "s", ">")
+                    for entry in reply[0][1] if reply else ():
+                        c.call("XACK", "s", "g", entry[0])
+                        with lock:
+                            got.append(entry[0])
+        except Exception as error:  # the test shows it
+            errors.append(error)
+    threads = [threading.Thread(target=consume, args=(n, "c%d" % i)) for i, n in enumerate(nodes)]
+    for t in threads:
+        t.start()
+    added = []
+    try:
+        connections = [n.connect() for n in nodes]
+        for i in range(150):
+            added.append(connections[i % 3].call("XADD", "s", "*", "n", i))
+        eventually(lambda: errors or len(got) >= len(added), "all are delivered", 60)
+        for c in connections:
+            c.close()
+    finally:
+        over.set()
+        for t in threads:
+            t.join()
+    assert not errors, errors
+    assert sorted(got) == sorted(added)
+    check_equal(nodes, "afterwards")
+
+
+def read_one(c):
+    reply = c.call("XREADGROUP", "GROUP", "g", "me", "COUNT", 3, "BLOCK", 10, "NOACK", "STREAMS", "q", ">")
+    return [fields[1] for _, fields in reply[0][1]] if reply else []
+
+
+def pop_one(c):
+    reply = c.call("BLPOP", "q", "0.01")
+    return reply[1:] if reply else []
+
+
+@pytest.mark.parametrize("take,put", [(pop_one, ("RPUSH", "q")), (read_one, ("XADD", "q", "*", "f"))],
+                         ids=("BLPOP", "XREADGROUP"))
+def test_who_waits_no_more_loses_nothing(make_node, take, put):
     """Clients that time out, or go, while something is on its way to them."""
     nodes = waiting(make_node, 2)
     got, lock, over = [], threading.Lock(), threading.Event()
+    with nodes[0].connect() as c:
+        if put[0] == "XADD":
+            c.ok("XGROUP", "CREATE", "q", "g", "0", "MKSTREAM")
+            check_equal(nodes, "the group")
 
     def come_and_go(node):
         while not over.is_set():
             with node.connect() as c:
-                reply = c.call("BLPOP", "q", "0.01")
-                if reply is not None:
-                    with lock:
-                        got.append(reply[1])
+                mine = take(c)
+                with lock:
+                    got.extend(mine)
     threads = [threading.Thread(target=come_and_go, args=(n,)) for n in nodes for _ in range(2)]
     for t in threads:
         t.start()
     with nodes[0].connect() as a, nodes[1].connect() as b:
         for i in range(200):
-            (a, b)[i % 2].call("RPUSH", "q", "e%d" % i)
-        eventually(lambda: len(got) >= 200, "all are given", 60)
-        over.set()
-        for t in threads:
-            t.join()
+            (a, b)[i % 2].call(*put, "e%d" % i)
+        try:
+            eventually(lambda: len(got) >= 200, "all are given", 60)
+        finally:
+            over.set()
+            for t in threads:
+                t.join()
         assert sorted(got) == sorted(b"e%d" % i for i in range(200))
         check_equal(nodes, "afterwards")
-        assert a.call("EXISTS", "q") == 0
+        if put[0] == "RPUSH":
+            assert a.call("EXISTS", "q") == 0
 
 
 def test_a_home_that_ends(make_node):
@@ -203,3 +260,47 @@ def test_wrong_kinds_and_transactions(make_node):
         for c in (ca, cb):
             assert c.call("BLPOP", "q", "0.05") is None
             assert c.error("XREADGROUP", "GROUP", "g", "c", "BLOCK", 10, "STREAMS", "s", ">").startswith(b"NOGROUP")
+
+
+def test_ends_while_clients_wait(make_node):
+    """Of the node itself and of others: it ends in order (the fixture looks)."""
+    nodes = waiting(make_node, 2)
+    clients = [n.connect() for n in nodes for _ in range(4)]
+    for i, c in enumerate(clients):
+        c.send("BLPOP", "q%d" % i, "r%d" % i, 0)
+    eventually(lambda: all(int(replication(n)["active_waiting_guests"]) > 0 for n in nodes), "they are guests", 30)
+    for n in nodes:
+        n.stop()
+
+
+def test_logs_and_replicas_know_what_is_undelivered(make_node, make_server, make_oracle):
+    """Of a node: what came in below a group's position is pending at a consumer of its own there, too."""
+    node = make_node(files=("appendonlydir",), appendonly="yes")
+    followers = [make_server({}), make_oracle()]
+    for f in followers:
+        with f.connect() as c:
+            c.ok("REPLICAOF", "127.0.0.1", node.port)
+
+    def pending(server):
+        with server.connect() as c:
+            return c.call("XPENDING", "x", "g", "-", "+", 10)
+
+    def have(what):
+        eventually(lambda: all([e[:2] for e in pending(f)] == what for f in followers), what, 30)
+    with node.connect() as c:
+        c.ok("XGROUP", "CREATE", "x", "g", "9999999999999-0", "MKSTREAM")
+        eventually(lambda: replication(node)["connected_slaves"] == "2" and in_step(node, *followers), "linked", 60)
+        one, two = c.call("XADD", "x", "*", "f", "1"), c.call("XADD", "x", "MAXLEN", 5, "*", "f", "2")
+        have([[one, b"(undelivered)"], [two, b"(undelivered)"]])
+    node.stop()
+    node.start()
+    assert [e[:2] for e in pending(node)] == [[one, b"(undelivered)"], [two, b"(undelivered)"]]
+    for f in followers:
+        with f.connect() as c:
+            c.ok("REPLICAOF", "127.0.0.1", node.port)
+    with node.connect() as c:
+        eventually(lambda: replication(node)["connected_slaves"] == "2" and in_step(node, *followers), "linked", 60)
+        assert c.call("XREADGROUP", "GROUP", "g", "me", "STREAMS", "x", ">") == [
+            [b"x", [[one, [b"f", b"1"]], [two, [b"f", b"2"]]]]]
+        have([[one, b"me"], [two, b"me"]])
+        assert [dict(zip(i[::2], i[1::2]))[b"name"] for i in c.call("XINFO", "CONSUMERS", "x", "g")] == [b"me"]

@@ -66,6 +66,27 @@ def test_enough_replicas_are_peers_too(make_node):
     check_equal([a, b], "afterwards")
 
 
+def test_another_size_of_the_logs(make_node):
+    """CONFIG SET repl-backlog-size: what is beyond goes, and more is kept from then on."""
+    a, b = mesh(make_node, 2, **{"repl-backlog-size": "1mb"})
+    with a.connect() as ca:
+        def log_bytes():
+            return int(replication(a)["active_log_bytes"])
+
+        def write():
+            for i in range(3000):
+                ca.ok("SET", "k%d" % i, "x" * 1000)
+        write()
+        assert log_bytes() <= 1 << 20
+        ca.ok("CONFIG", "SET", "repl-backlog-size", "16mb")
+        eventually(lambda: ca.ok("SET", "more", "x" * 1000) or log_bytes() > 1 << 20, "it grows", 30)
+        write()
+        assert log_bytes() > 2 << 20
+        ca.ok("CONFIG", "SET", "repl-backlog-size", "1mb")
+        eventually(lambda: ca.ok("SET", "less", "1") or log_bytes() <= 1 << 20, "it shrinks", 30)
+    check_equal([a, b], "afterwards")
+
+
 def test_the_end_waits_for_peers(make_node):
     """Who pulls from a node that ends has all of its writes."""
     a, b = mesh(make_node, 2, **{"shutdown-timeout": "3600", "save": ""})

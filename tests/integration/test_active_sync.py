@@ -228,6 +228,27 @@ def test_kill_in_the_middle(make_node, life):
     assert replication(b)["active_node_id"] == before
 
 
+def test_writes_are_refused_while_merging(make_node):
+    """allow-write-during-load no: LOADING, in MULTI and scripts too; reads go on, and it may be set meanwhile."""
+    a, b = make_node(**SHORT), make_node(**SHORT, **{"allow-write-during-load": "no"})
+    fill(a, "a", 40000, 100)
+    fill(b, "b", 1000)
+    refused = b"LOADING Redis is loading the dataset in memory"
+    with b.connect() as c:
+        c.ok("SET", "before", "1")
+        begin_to_merge(b, a)
+        replies = c.pipeline([["SET", "x", "1"], ["GET", "before"], ["EVAL", "return redis.call('SET', 'x', '1')", 0],
+                              ["MULTI"], ["SET", "x", "1"], ["EXEC"], ["CONFIG", "SET", "allow-write-during-load", "yes"],
+                              ["SET", "y", "1"], ["CONFIG", "SET", "allow-write-during-load", "no"], ["SET", "z", "1"]])
+        if replication(b)["active_sync_merging"] == "1":
+            assert replies[0] == refused and replies[1] == b"1" and replies[2].startswith(refused), replies
+            assert replies[4] == refused and replies[5].startswith(b"EXECABORT"), replies
+            assert replies[6:] == [b"OK", b"OK", b"OK", refused], replies
+        eventually(lambda: is_up_one_way(b), "merged", 60)
+        c.ok("SET", "after", "1")
+        assert c.call("EXISTS", "x", "z") == 0 or replies[0] == b"OK"
+
+
 def increment(node):
     """The growing file of the log."""
     directory = node.file("appendonlydir")

@@ -94,7 +94,10 @@ TORN = [
     ("no EXEC", {"f": SOME + MULTI + SOME}), ("torn transaction", {"f": SOME + MULTI + SOME[:-3]}),
     ("too few words", {"f": SOME + b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n" + SOME}),
     ("torn behind a preamble", {"f": RDB + SOME[:-3]}), ("one byte", {"f": b"*"}), ("text", {"f": b"hello"}),
-    ("last part torn", parts(RDB, SOME, SOME[:-3])),
+    ("last part torn", parts(RDB, SOME, SOME[:-3])), ("torn behind times", {"f": TIMES[:-3]}),
+    ("last part torn behind times", parts(RDB, TIMES, TIMES[:-3])),
+    ("torn transaction behind times", {"f": RDB + TIMES + MULTI + time(4000) + SOME}),
+    ("garbage behind a preamble and times", {"f": RDB + TIMES + b"garbage\r\n" + TIMES}),
     ("base torn, alone", {"a.manifest": b"file b.aof seq 1 type b\n", "b.aof": SOME[:-3]}),
 ]
 HOPELESS = [
@@ -107,7 +110,10 @@ CUTS = [("times", {"f": TIMES}, second) for second in (500, 1000, 1500, 2000, 25
     ("torn behind the time", {"f": TIMES[:-3]}, 2500), ("torn before the time", {"f": TIMES[:-3]}, 5000),
     ("bad time", {"f": b"#TS:x\r\n" + SOME}, 5), ("other note", {"f": b"#note\r\n" + SOME}, 5),
     ("behind a preamble", {"f": RDB + TIMES}, 2500), ("the preamble only", {"f": RDB + TIMES}, 25),
-    ("last part", parts(RDB, SOME, TIMES), 2500), ("no last part", parts(RDB, TIMES, TIMES), 2500),
+    ("last part", parts(RDB, SOME, TIMES), 2500), ("a base of commands", parts(SOME, SOME, TIMES), 2500),
+    ("the base, alone", {"a.manifest": b"file b.aof seq 1 type b\n", "b.aof": TIMES}, 1500),
+    ("the base", parts(TIMES, SOME, SOME), 1500),
+    ("nothing behind the time", parts(RDB, TIMES, b""), 3500), ("no last part", parts(RDB, TIMES, TIMES), 2500),
     ("nothing before", parts(RDB, SOME, TIMES), 25), ("empty", {"f": b""}, 25),
 ]
 
@@ -161,6 +167,27 @@ def test_cut_at_a_time(tmp_path, threads, name, files, seconds):
     assert normal(found.stdout) == normal(wanted.stdout)
 
 
+def test_by_a_path(tmp_path, threads):
+    """Files are looked for beside the manifest, and called by the names that Redis's program calls them."""
+    for files, name in (parts(RDB, SOME, SOME[:-3]), "a.manifest"), ({"f": SOME[:-3]}, "f"), ({"f": RDB + SOME[:-3]}, "f"):
+        for arguments in [], FIX, [TO, "5"]:
+            seen = []
+            for tool in THEIRS, TOOL:
+                place = Files(str(tmp_path / "d"), files)
+                done = subprocess.run([tool, *arguments, "d/" + name], cwd=tmp_path, input="y\n", text=True,
+                                      capture_output=True, timeout=120)
+                seen.append((done.returncode, normal(done.stdout), place.content()))
+            assert seen[0] == seen[1]
+
+
+def test_the_sample(tmp_path, threads):
+    """An old file that begins with an RDB, as Redis's own tests have it."""
+    data = sample("rdb-preamble.aof")
+    for files, arguments in ({"f": data}, []), ({"f": data}, FIX), ({"f": data[:-2]}, []), ({"f": data[:-2]}, FIX):
+        found, wanted, _ = same_as_redis(str(tmp_path / "d"), files, arguments, "y\n")
+        assert normal(found.stdout) == normal(wanted.stdout)
+
+
 def test_better_than_redis(tmp_path, threads):
     """A time within a transaction cuts before it, so that the server can load the rest; what only
     empty files follow is the end, as it is for the server."""
@@ -171,7 +198,10 @@ def test_better_than_redis(tmp_path, threads):
     files = Files(directory, parts(RDB, SOME[:-3], b""))
     assert files.check(TOOL, "a.manifest", FIX, "y\n").returncode == 0
     assert files.content()["a.1.incr.aof"] == SOME[:50]
-    for damaged in (SOME + b"*0\r\n", SOME + b"#no end", b"REDIS"):
+    files = Files(directory, parts(RDB, TIMES, b""))
+    assert files.check(TOOL, "a.manifest", [TO, "2500"]).returncode == 0
+    assert files.content()["a.1.incr.aof"] == TIMES[:len(TIMES) // 3 * 2]
+    for damaged in (SOME + b"*0\r\n", TIMES + b"#TS:40", SOME + b"#no end", b"REDIS"):
         assert Files(directory, {"f": damaged}).check(TOOL, "f").returncode == 1
 
 

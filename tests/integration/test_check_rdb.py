@@ -1,14 +1,16 @@
 """keydb-check-rdb: what it says of whole and of damaged files, and that no file is too much for it;
 the server's loader reads by the same code."""
 
+import json
 import os
+import re
 import subprocess
 import tempfile
 
 import pytest
 
 from integration.test_dump import build
-from integration.test_rdb import LOADABLE, make, sample, with_file  # noqa: F401 (a fixture)
+from integration.test_rdb import LOADABLE, SAMPLES, make, sample, with_file  # noqa: F401 (a fixture)
 from lib.seeds import generator, seeds
 from lib.server import server_path
 
@@ -28,6 +30,35 @@ def test_whole_files(name, threads):
     done = run(sample(name + ".rdb"))
     assert done.returncode == 0 and "\\o/ RDB looks OK! \\o/" in done.stdout
     assert "[offset 0] Checking RDB file" in done.stdout and "keys read" in done.stdout
+
+
+def every_sample():
+    names = os.listdir(SAMPLES) if os.path.isdir(SAMPLES) else []
+    return sorted(name for name in names if not name.endswith((".json", ".md")))
+
+
+@pytest.mark.any_threads
+@pytest.mark.parametrize("name", every_sample() or ["none"])
+def test_every_sample(name, threads):
+    """Whatever lies there: read as a server would (test_rdb.py), with the keys and expiries that the json tells."""
+    done = run(sample(name))
+    if "corrupt_ziplist" in name:
+        assert done.returncode == 1 and re.search(r"--- RDB ERROR DETECTED ---\n\[offset [1-9]\d*\] ", done.stdout)
+        return
+    assert done.returncode == 0 and "RDB looks OK!" in done.stdout and done.stderr == ""
+    counted = re.search(r"\[info\] (\d+) keys read\n\[info\] (\d+) expires\n\[info\] 0 already expired\n", done.stdout)
+    told = os.path.join(SAMPLES, os.path.splitext(name)[0] + ".json")
+    if os.path.exists(told):
+        with open(told, encoding="utf-8") as file:
+            keys = json.load(file)["keys"].values()
+        assert [int(n) for n in counted.groups()] == [len(keys), sum("expire_ms" in key for key in keys)]
+    assert ("empty collections" in done.stdout) == ("empty_keys" in name)
+    assert (" bytes follow" in done.stdout) == name.endswith(".aof")
+    with tempfile.NamedTemporaryFile(prefix="kt-check-") as file:
+        file.write(sample(name))
+        file.flush()
+        of_aof = subprocess.run([TOOL.replace("check-rdb", "check-aof"), file.name], capture_output=True, timeout=60)
+    assert of_aof.returncode == 0, of_aof
 
 
 @pytest.mark.any_threads

@@ -43,21 +43,23 @@ LEGEND = [
     b"K,L,M,N,O,P,Q,?  1,2,4,8,16,30,60,>60 seconds",
 ]
 PALETTE = [0, 233, 234, 235, 237, 239, 241, 243, 245, 247, 144, 143, 142, 184, 226, 214, 208, 202, 196]
+GREYS = [0, 233, 234, 235, 237, 239, 241, 243, 245, 247, 249, 251, 253]
 SIGNS = b".-*#123456789ABCDEFGHIJKLMNOPQ?"
 
 
 @BOTH
-def test_latency_dist(oracle, terminal, program):
+@pytest.mark.parametrize("options,palette", [([], PALETTE), (["--mono"], GREYS)], ids=["colours", "greys"])
+def test_latency_dist(oracle, terminal, program, options, palette):
     """A legend, then rows of one coloured cell for each band; some band has samples."""
-    p = terminal(program, "-p", oracle.port, "--latency-dist", "-i", "0.05")
+    p = terminal(program, "-p", oracle.port, "--latency-dist", "-i", "0.05", *options)
     cells = b"".join(rb"\x1b\[48;5;(\d+)m" + re.escape(bytes([sign])) for sign in SIGNS)
     row = rb"\x1b\[38;5;0m" + cells + rb"\x1b\[0m\r\n"
     seen = p.expect(row + row)
-    colors = b"".join(b"\x1b[48;5;%dm " % color for color in PALETTE)
+    colors = b"".join(b"\x1b[48;5;%dm " % color for color in palette)
     head = b"\r\n".join(LEGEND + [b"From 0 to 100%: " + colors + b"\x1b[0m", LEGEND[0], b""])
     assert seen.startswith(head)
     for found in re.findall(row, seen[len(head) :]):
-        assert {int(color) for color in found} <= set(PALETTE) and any(color != b"0" for color in found)
+        assert {int(color) for color in found} <= set(palette) and any(color != b"0" for color in found)
 
 
 def test_latency_dist_of_a_server_that_goes():

@@ -7,12 +7,11 @@ import signal
 import socket
 import stat
 import subprocess
-import threading
 
 import pytest
 
 from lib.bounds import eventually
-from lib.cli import CLI, PATIENCE_S, THEIRS, cli, run, same
+from lib.cli import CLI, PATIENCE_S, THEIRS, Listener, cli, run, same
 
 pytestmark = pytest.mark.any_threads
 
@@ -20,53 +19,39 @@ NOW = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1000"}
 MARK = b"0123456789abcdef0123456789abcdef01234567"
 
 
-class Primary:
+class Primary(Listener):
     """Says OK to each REPLCONF but those in `refused`, sends `answer` to SYNC, and closes, or stays
     open until the other side goes."""
 
     def __init__(self, answer, close=True, refused=()):
         self.answer, self.close, self.refused = answer, close, refused
-        self.requests, self.sent = [], threading.Event()
-        self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1", 0))
-        self.listener.listen(8)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.requests = []
+        super().__init__()
 
-    def _accept(self):
-        while True:
-            try:
-                connection = self.listener.accept()[0]
-            except OSError:
-                return
-            try:
-                with connection, connection.makefile("rb") as lines:
-                    self._serve(connection, lines)
-            except OSError:
-                pass
+    def _serve(self, connection):
+        with connection.makefile("rb") as lines:
+            while head := lines.readline().strip():
+                self._answer(connection, self._words(head, lines))
 
-    def _serve(self, connection, lines):
-        while True:
-            head = lines.readline().strip()
-            if not head:
-                return
-            words = head.split()
-            if head.startswith(b"*"):
-                words = []
-                for _ in range(int(head[1:])):
-                    words.append(lines.read(int(lines.readline()[1:])))
-                    lines.readline()
-            self.requests.append(words)
-            if words[0] == b"SYNC":
-                connection.sendall(self.answer)
-                self.sent.set()
-                if self.close:
-                    connection.shutdown(socket.SHUT_WR)
-            elif words[1] != b"ACK":
-                connection.sendall(b"-ERR no\r\n" if words[1] in self.refused else b"+OK\r\n")
+    @staticmethod
+    def _words(head, lines):
+        """Of a command, inline or not."""
+        if not head.startswith(b"*"):
+            return head.split()
+        words = []
+        for _ in range(int(head[1:])):
+            words.append(lines.read(int(lines.readline()[1:])))
+            lines.readline()
+        return words
 
-    def stop(self):
-        self.listener.close()
+    def _answer(self, connection, words):
+        self.requests.append(words)
+        if words[0] == b"SYNC":
+            connection.sendall(self.answer)
+            if self.close:
+                connection.shutdown(socket.SHUT_WR)
+        elif words[1] != b"ACK":
+            connection.sendall(b"-ERR no\r\n" if words[1] in self.refused else b"+OK\r\n")
 
 
 @pytest.fixture

@@ -85,7 +85,6 @@ REFUSED = [
     ("active-replica yes", "active replication"),
     ("multi-master yes", "several primaries"),
     ("multi-master-no-forward yes", "several primaries"),
-    ("allow-write-during-load yes", "active replication"),
     ("enable-keydb-fastsync yes", "fast sync"),
     ("repl-backlog-disk-reserve 1gb", "backlog on disk"),
     ("force-backlog-disk-reserve yes", "backlog on disk"),

@@ -126,7 +126,7 @@ def test_a_first_time_that_has_passed_counts_on_from_now(client):
     begun = time.monotonic()
     client.ok("KEYDB.CRON", "j", "repeat", 0, 900, COUNT, 1, "n")
     eventually(lambda: number(client) == 2, "two runs", 60)
-    assert time.monotonic() - begun >= 0.9  # not at the next multiple of 900 since 1970
+    assert time.monotonic() - begun >= 0.895  # not at the next multiple of 900 since 1970; whole ms of another clock
 
 
 def test_times_at_the_ends(client):

@@ -87,7 +87,7 @@ OPTIONS = {
     "multi-master": ("no", START, lacks(SEVERAL)),
     "multi-master-no-forward": ("no", SET, lacks(SEVERAL)),
     "replica-quorum": ("-1", SET, number(-1, (1 << 31) - 1)),
-    "allow-write-during-load": ("no", SET, lacks(NO_ACTIVE)),
+    "allow-write-during-load": ("yes", SET, BOOL),
     "enable-keydb-fastsync": ("no", SET, lacks("KeyDB's fast sync does not exist in this version")),
     "repl-backlog-disk-reserve": ("0", START, absent({"0": "0", "0gb": "0", "00": "0"}, ["1", "1gb"], NO_DISK_BACKLOG)),
     "force-backlog-disk-reserve": ("no", SET, lacks(NO_DISK_BACKLOG)),

@@ -189,6 +189,18 @@ def test_what_waited_is_told(make_server):
     check_restart(server)
 
 
+def test_entries_below_a_groups_position(make_server):
+    """Nobody is given them, and a log's replay finds nothing else (an active replica's would)."""
+    server = make_server(AOF, files=FILES)
+    with server.connect() as client:
+        client.ok("XGROUP", "CREATE", "x", "g", "100-0", "MKSTREAM")
+        assert client.call("XADD", "x", "50-0", "f", "v") == b"50-0"
+        assert client.call("XINFO", "CONSUMERS", "x", "g") == []
+    check_restart(server)
+    with server.connect() as client:
+        assert client.call("XINFO", "CONSUMERS", "x", "g") == []
+
+
 def test_a_transaction_is_whole(make_server):
     """The log is cut behind its last but one record: what MULTI began and EXEC did not end is not
     there."""

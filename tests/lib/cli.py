@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import subprocess
+import termios
 import threading
 import time
 
@@ -67,12 +68,10 @@ def same(*args, stdin=b"", env=None):
     return ours
 
 
-class Canned:
-    """Answers HELLO as a RESP3 server, COMMAND with nothing, and all else with `answer`."""
+class Listener:
+    """A port whose connections are served by `_serve`, each in a thread, until `stop`."""
 
-    def __init__(self, answer, close=False):
-        self.answer, self.close = answer, close
-        self.commands = []
+    def __init__(self):
         self.listener = socket.socket()
         self.listener.bind(("127.0.0.1", 0))
         self.listener.listen(8)
@@ -85,38 +84,48 @@ class Canned:
                 connection = self.listener.accept()[0]
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve_and_close, args=(connection,), daemon=True).start()
+
+    def _serve_and_close(self, connection):
+        try:
+            with connection:
+                self._serve(connection)
+        except OSError:
+            pass
+
+    def stop(self):
+        self.listener.close()
+
+
+class Canned(Listener):
+    """Answers HELLO as a RESP3 server, COMMAND with nothing, and all else with `answer`."""
+
+    def __init__(self, answer, close=False):
+        self.answer, self.close = answer, close
+        self.commands = []
+        super().__init__()
 
     def _serve(self, connection):
-        with connection:
-            pending = b""
+        pending = b""
+        while data := connection.recv(65536):
+            pending += data
             while True:
-                try:
-                    data = connection.recv(65536)
-                except OSError:
+                arguments, pending = self._cut(pending)
+                if arguments is None:
+                    break
+                self.commands.append(arguments)
+                if not self._reply(connection, arguments[0].lower()):
                     return
-                if not data:
-                    return
-                pending += data
-                while True:
-                    arguments, pending = self._cut(pending)
-                    if arguments is None:
-                        break
-                    self.commands.append(arguments)
-                    if not self._reply(connection, arguments[0].lower()):
-                        return
 
     def _reply(self, connection, name):
-        try:
-            if name == b"hello":
-                connection.sendall(b"%1\r\n+proto\r\n:3\r\n")
-            elif name == b"command":
-                connection.sendall(b"*0\r\n")
-            else:
-                connection.sendall(self.answer)
-                return not self.close
-        except OSError:
-            return False
+        """Whether the connection stays."""
+        if name == b"hello":
+            connection.sendall(b"%1\r\n+proto\r\n:3\r\n")
+        elif name == b"command":
+            connection.sendall(b"*0\r\n")
+        else:
+            connection.sendall(self.answer)
+            return not self.close
         return True
 
     @staticmethod
@@ -137,9 +146,6 @@ class Canned:
             arguments.append(data[start : at - 2])
         return arguments, data[at:]
 
-    def stop(self):
-        self.listener.close()
-
 
 class Prompt:
     """keydb-cli (or another) on a pseudo-terminal. What it draws is taken apart only as far as needed: what is
@@ -148,6 +154,7 @@ class Prompt:
     def __init__(self, *args, env=None, home="/nonexistent", columns=80, program=CLI):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            termios.tcsetwinsize(0, (24, columns))  # redis-cli would ask the terminal where its cursor is
             full = {k: v for k, v in os.environ.items() if not k.startswith("REDISCLI_")}
             full.update({"HOME": str(home), "TERM": "xterm", "COLUMNS": str(columns)})
             full.update(env or {})

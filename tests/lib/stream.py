@@ -274,9 +274,10 @@ def _prepare(client, words):
 
 def _wait(server, words):
     waiter = server.connect()
-    before = int(server.info("clients")["blocked_clients"])
+    number = waiter.call("CLIENT", "ID")
     waiter.send(*words)
-    eventually(lambda: int(server.info("clients")["blocked_clients"]) == before + 1, "it waits")
+    with server.connect() as other:
+        eventually(lambda: re.search(rb" flags=\w*b", other.call("CLIENT", "LIST", "ID", number)), "it waits")
     return waiter
 
 

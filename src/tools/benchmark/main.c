@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/program.h"
 #include "tools/benchmark/catalogue.h"
 #include "tools/benchmark/load.h"
 #include "tools/benchmark/options.h"
@@ -331,6 +332,7 @@ int main(int argc, char **argv)
 {
     /* sendfile cannot be told not to signal; its error is enough. */
     signal(SIGPIPE, SIG_IGN);
+    program_setup("keydb-benchmark", argv[0]);
     struct bench_options options;
     enum bench_parse parse = bench_options_parse(&options, argc, argv);
     int status = parse == BENCH_PARSE_EXIT_ERROR ? 1 : 0;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/version.h"
+#include "base/program.h"
 #include "tools/benchmark/catalogue.h"
 #include "tools/benchmark/request.h"
 #include "tools/benchmark/usage.h"
@@ -156,8 +156,8 @@ static const char *apply_data_size(struct parse_state *state, const char *value)
 
 static const char *apply_threads(struct parse_state *state, const char *value)
 {
-    bool good = parse_u32(value, 1, BENCH_THREADS_MAX, &state->options->threads);
-    return good ? NULL : "threads are a number from 1 to 500";
+    bool good = parse_u32(value, 0, BENCH_THREADS_MAX, &state->options->threads);
+    return good ? NULL : "threads are a number from 0 to 500";
 }
 
 static const char *apply_keepalive(struct parse_state *state, const char *value)
@@ -173,8 +173,10 @@ static const char *apply_keepalive(struct parse_state *state, const char *value)
 static const char *apply_random(struct parse_state *state, const char *value)
 {
     state->options->random = true;
-    bool good = parse_u64(value, 1, BENCH_KEYSPACE_MAX, &state->options->keyspace);
-    return good ? NULL : "a key space is a number from 1 to 1000000000000";
+    bool good = parse_u64(value, 0, BENCH_KEYSPACE_MAX, &state->options->keyspace);
+    /* As redis-benchmark takes it: random numbers below 0 are 0. */
+    state->options->keyspace += good && state->options->keyspace == 0;
+    return good ? NULL : "a key space is a number from 0 to 1000000000000";
 }
 
 static const char *apply_pipeline(struct parse_state *state, const char *value)
@@ -309,7 +311,7 @@ static const char *answer_help(struct parse_state *state, const char *value)
 static const char *answer_version(struct parse_state *state, const char *value)
 {
     (void)value;
-    puts("keydb-benchmark " KEYDB_VERSION);
+    printf("%s %s\n", program_name(), program_version());
     state->verdict = BENCH_PARSE_EXIT_OK;
     return NULL;
 }
@@ -372,7 +374,7 @@ static const struct option_row *row_find(const char *name)
 
 static enum bench_parse complain(const char *option, const char *wrong)
 {
-    fprintf(stderr, "%s: %s\nkeydb-benchmark --help lists the options.\n", option, wrong);
+    fprintf(stderr, "%s: %s\n%s --help lists the options.\n", option, wrong, program_name());
     return BENCH_PARSE_EXIT_ERROR;
 }
 

@@ -30,7 +30,7 @@ struct bench_options {
     uint32_t clients;
     uint64_t requests; /* 0: only `duration_ns` ends a test */
     uint32_t data_size_bytes;
-    uint32_t threads; /* 0: --threads was not given */
+    uint32_t threads; /* 0: --threads was not given, or as 0 */
     bool keepalive;
     bool random;
     uint64_t keyspace; /* of -r */

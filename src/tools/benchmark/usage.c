@@ -1,6 +1,8 @@
 /* The help text of keydb-benchmark: one table, printed in order. */
 #include "tools/benchmark/usage.h"
 
+#include "base/program.h"
+
 struct usage_row {
     const char *option;
     const char *text;
@@ -55,9 +57,9 @@ static const struct usage_row rows[] = {
 
 void bench_usage_print(FILE *out)
 {
-    fputs("Usage: keydb-benchmark [OPTIONS] [COMMAND ARGS...]\n\nOptions:\n", out);
+    fprintf(out, "Usage: %s [OPTIONS] [COMMAND ARGS...]\n\nOptions:\n", program_name());
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        fprintf(out, " %-20s %s\n", rows[i].option, rows[i].text);
+        fprintf(out, " %-19s  %s\n", rows[i].option, rows[i].text);
     }
     fputs("\n --cluster does not exist yet.\n"
           "\nIn a command of your own __rand_int__ is replaced as -r says, __data__ by -d bytes.\n"

@@ -2,6 +2,7 @@
 #include "tools/check-aof/check.h"
 
 #include "base/num.h"
+#include "base/program.h"
 #include "persist/aof_reader.h"
 #include "tools/check-rdb/report.h"
 
@@ -142,8 +143,8 @@ static enum check_result end_at_time(const struct check *c, bool last)
                " because it is not the last file.\n"
                "If you insist, please delete all files after this file according to the manifest "
                "file and delete the corresponding records in manifest file manually. Then re-run "
-               "keydb-check-aof.\n",
-               c->path, c->wish->time_s, c->whole);
+               "%s.\n",
+               c->path, c->wish->time_s, c->whole, program_name());
     } else if (!cut(c)) {
         printf("Failed to truncate AOF %s to timestamp %" PRId64 ": %s\n", c->name, c->wish->time_s,
                strerror(errno));

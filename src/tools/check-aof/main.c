@@ -4,7 +4,7 @@
  * has the shape of redis-check-aof's, which scripts know. */
 #include "base/buf.h"
 #include "base/num.h"
-#include "base/version.h"
+#include "base/program.h"
 #include "persist/aof_manifest.h"
 #include "persist/aof_reader.h"
 #include "tools/check-aof/check.h"
@@ -210,17 +210,32 @@ static const char *parse_arguments(int argc, char **argv, struct check_wish *wis
     return NULL;
 }
 
+/* To standard output, as redis-check-aof does. */
+static void print_usage(void)
+{
+    printf(
+        "Usage: %s [--fix|--truncate-to-timestamp $timestamp] <file.manifest|file.aof>\n"
+        "\n"
+        "Options:\n"
+        "  --fix          Ask, then cut the file at its first fault.\n"
+        "  --truncate-to-timestamp <seconds>  Cut the last file before the first command that was\n"
+        "                 run later (with aof-timestamp-enabled).\n"
+        "  -v, --version  Print the version.\n"
+        "  -h, --help     Print this text.\n",
+        program_name());
+}
+
 int main(int argc, char **argv)
 {
+    program_setup("keydb-check-aof", argv[0]);
     struct check_wish wish = {0};
     const char *name = parse_arguments(argc, argv, &wish);
     if (!name) {
-        fprintf(stderr, "Usage: keydb-check-aof [--fix|--truncate-to-timestamp $timestamp] "
-                        "<file.manifest|file.aof>\n");
+        print_usage();
         return 1;
     }
     if (argc == 2 && (strcmp(name, "-v") == 0 || strcmp(name, "--version") == 0)) {
-        printf("keydb-check-aof %s\n", KEYDB_VERSION);
+        printf("%s %s\n", program_name(), program_version());
         return 0;
     }
     if (wish.to_time && !num_parse_i64(slice_cstr(argv[2]), &wish.time_s)) {

@@ -1,7 +1,7 @@
 /* keydb-check-rdb: reads an RDB file as the server would, without a server, and says what is in it
  * or at which offset it is damaged. Ends with 0 when it can be loaded, else with 1. What it prints
  * has the shape of redis-check-rdb's, which scripts know. */
-#include "base/version.h"
+#include "base/program.h"
 #include "tools/check-rdb/report.h"
 
 #include <errno.h>
@@ -31,14 +31,27 @@ static bool check_file(const char *name)
     return fine;
 }
 
+/* To standard error, as redis-check-rdb does. */
+static void print_usage(void)
+{
+    fprintf(stderr,
+            "Usage: %s <rdb-file-name>\n"
+            "\n"
+            "Options:\n"
+            "  -v, --version  Print the version.\n"
+            "  -h, --help     Print this text.\n",
+            program_name());
+}
+
 int main(int argc, char **argv)
 {
+    program_setup("keydb-check-rdb", argv[0]);
     if (argc != 2 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0) {
-        fprintf(stderr, "Usage: keydb-check-rdb <rdb-file-name>\n");
+        print_usage();
         return 1;
     }
     if (strcmp(argv[1], "-v") == 0 || strcmp(argv[1], "--version") == 0) {
-        printf("keydb-check-rdb %s\n", KEYDB_VERSION);
+        printf("%s %s\n", program_name(), program_version());
         return 0;
     }
     rdb_report_setup("check-rdb");

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "tools/cli/version.h"
+#include "base/program.h"
 
 bool help_is_asked(const struct words *line)
 {
@@ -26,7 +26,7 @@ static void append_general(struct text *out)
                        "      \":set hints\" enable online hints\n"
                        "      \":set nohints\" disable online hints\n"
                        "Set your preferences in ~/.redisclirc\n",
-                       CLI_NAME, CLI_VERSION, CLI_NAME);
+                       program_name(), program_version(), program_name());
 }
 
 /* Bold, grey and yellow, as people know it from redis-cli, whose lines end in CR LF here. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "tools/cli/editor.h"
 #include "tools/cli/help.h"
 #include "tools/cli/modes.h"
@@ -81,6 +82,9 @@ static int run_commands(struct session *s)
 {
     const struct options *o = s->o;
     struct words command = {NULL, 0};
+    if (o->mode == MODE_EVAL && o->ldb) {
+        return mode_ldb(s);
+    }
     if (o->mode == MODE_EVAL) {
         if (!mode_eval_prepare(o, &command)) {
             return 1;
@@ -156,6 +160,7 @@ int main(int argc, char **argv)
 {
     struct options o;
     struct session s;
+    program_setup("keydb-cli", argv[0]);
     set_locale();
     signal(SIGPIPE, SIG_IGN);
     cli_options_parse(&o, argc, argv);

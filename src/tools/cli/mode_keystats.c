@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/program.h"
 #include "tools/cli/histogram.h"
 #include "tools/cli/modes.h"
 #include "tools/cli/number.h"
 #include "tools/cli/top.h"
-#include "tools/cli/version.h"
 #include "tools/cli/walk.h"
 
 /* A new picture so often. */
@@ -332,7 +332,7 @@ static enum walk_end keystats_walk(struct session *s, struct keystats *k, struct
     if (end == WALK_INTERRUPTED) {
         printf("\nScan interrupted:\n"
                "Use '%s --keystats --cursor %s' to restart from the last cursor.\n",
-               CLI_NAME, w->cursor);
+               program_name(), w->cursor);
     }
     return end;
 }

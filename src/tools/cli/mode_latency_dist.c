@@ -32,12 +32,22 @@ static const struct {
 #define DIST_BANDS (sizeof(bands) / sizeof(bands[0]))
 
 /* From none to all. */
-static const int palette[] = {0,   233, 234, 235, 237, 239, 241, 243, 245, 247,
-                              144, 143, 142, 184, 226, 214, 208, 202, 196};
+static const int in_color[] = {0,   233, 234, 235, 237, 239, 241, 243, 245, 247,
+                               144, 143, 142, 184, 226, 214, 208, 202, 196};
+static const int in_grey[] = {0, 233, 234, 235, 237, 239, 241, 243, 245, 247, 249, 251, 253};
 
-#define DIST_COLORS ((int)(sizeof(palette) / sizeof(palette[0])))
+struct palette {
+    const int *colors;
+    int count;
+};
 
-static void print_legend(void)
+static struct palette palette_of(const struct options *o)
+{
+    return o->mono ? (struct palette){in_grey, sizeof(in_grey) / sizeof(in_grey[0])}
+                   : (struct palette){in_color, sizeof(in_color) / sizeof(in_color[0])};
+}
+
+static void print_legend(struct palette palette)
 {
     printf("---------------------------------------------\n"
            ". - * #          .01 .125 .25 .5 milliseconds\n"
@@ -46,8 +56,8 @@ static void print_legend(void)
            "F,G,H,I,J        .1,.2,.3,.4,.5       seconds\n"
            "K,L,M,N,O,P,Q,?  1,2,4,8,16,30,60,>60 seconds\n"
            "From 0 to 100%%: ");
-    for (int i = 0; i < DIST_COLORS; i++) {
-        printf("\x1b[48;5;%dm ", palette[i]);
+    for (int i = 0; i < palette.count; i++) {
+        printf("\x1b[48;5;%dm ", palette.colors[i]);
     }
     printf("\x1b[0m\n---------------------------------------------\n");
 }
@@ -61,12 +71,13 @@ static size_t band_of(long long us)
     return i;
 }
 
-static void print_row(const long long counts[DIST_BANDS], long long total)
+static void print_row(struct palette palette, const long long counts[DIST_BANDS], long long total)
 {
     printf("\x1b[38;5;0m"); /* black signs */
     for (size_t i = 0; i < DIST_BANDS; i++) {
         double share = total > 0 ? (double)counts[i] / (double)total : 0;
-        printf("\x1b[48;5;%dm%c", palette[(int)ceil(share * (DIST_COLORS - 1))], bands[i].sign);
+        printf("\x1b[48;5;%dm%c", palette.colors[(int)ceil(share * (palette.count - 1))],
+               bands[i].sign);
     }
     printf("\x1b[0m\n");
     fflush(stdout);
@@ -90,7 +101,7 @@ static bool measure(struct session *s, const struct words *ping, long long perio
         struct timespec pause = {0, DIST_PAUSE_US * 1000L};
         (void)nanosleep(&pause, NULL);
     } while (clock_mono_us() - start_us <= (uint64_t)period_us);
-    print_row(counts, total);
+    print_row(palette_of(s->o), counts, total);
     return true;
 }
 
@@ -100,7 +111,7 @@ int mode_latency_dist(struct session *s)
     long long period_us = s->o->interval_us > 0 ? s->o->interval_us : DIST_PERIOD_US;
     struct words ping = {NULL, 0};
     words_add_strings(&ping, "PING", NULL);
-    print_legend();
+    print_legend(palette_of(s->o));
     while (measure(s, &ping, period_us)) {
     }
     words_deinit(&ping);

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "tools/cli/modes.h"
+#include "tools/cli/walk.h"
 
 /* SCAN cursor [MATCH pattern] [COUNT n] */
 static struct reply *scan_once(struct session *s, const char *cursor)
@@ -23,21 +24,6 @@ static struct reply *scan_once(struct session *s, const char *cursor)
     struct reply *reply = session_ask(s, &command);
     words_deinit(&command);
     return reply;
-}
-
-/* A reply must be [cursor, [key ...]]. */
-static bool is_page(const struct reply *r)
-{
-    if (r->type != REPLY_ARRAY || r->count != 2 || r->items[0].type != REPLY_STRING ||
-        r->items[1].type != REPLY_ARRAY) {
-        return false;
-    }
-    for (size_t i = 0; i < r->items[1].count; i++) {
-        if (r->items[1].items[i].type != REPLY_STRING) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static void print_keys(const struct options *o, const struct reply *keys)
@@ -66,13 +52,13 @@ static void pause_us(long long us)
 
 int mode_scan(struct session *s)
 {
-    char cursor[32] = "0";
+    char cursor[WALK_CURSOR_MAX + 1] = "0";
     do {
         struct reply *reply = scan_once(s, cursor);
         if (reply == NULL) {
             return 1;
         }
-        if (!is_page(reply)) {
+        if (!walk_is_page(reply)) {
             fprintf(stderr, "ERROR: %s\n",
                     reply->type == REPLY_ERROR ? reply->text : "Unexpected reply to SCAN");
             reply_destroy(&reply);

@@ -11,6 +11,9 @@
  * words before and after a lone comma as its keys and arguments. False: the file cannot be read. */
 bool mode_eval_prepare(const struct options *o, struct words *command);
 
+/* The same script under the server's debugger (--ldb), as often as the user lets it begin anew. */
+int mode_ldb(struct session *s);
+
 /* Prints the keys that SCAN finds. */
 int mode_scan(struct session *s);
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/program.h"
 #include "tools/cli/number.h"
 #include "tools/cli/usage.h"
-#include "tools/cli/version.h"
 #include "tools/common/text.h"
 
 /* A cursor is an unsigned number of 64 bits. */
@@ -198,6 +198,18 @@ static void apply_eval(struct options *o, const char *value)
 {
     o->mode = MODE_EVAL;
     o->eval_path = value;
+}
+
+static void apply_ldb(struct options *o, const char *value)
+{
+    (void)value;
+    o->ldb = true;
+}
+
+static void apply_ldb_sync(struct options *o, const char *value)
+{
+    (void)value;
+    o->ldb = o->ldb_sync = true;
 }
 
 static void apply_pattern(struct options *o, const char *value)
@@ -389,6 +401,12 @@ static void apply_verbose(struct options *o, const char *value)
     o->verbose = true;
 }
 
+static void apply_mono(struct options *o, const char *value)
+{
+    (void)value;
+    o->mono = true;
+}
+
 static void apply_help(struct options *o, const char *value)
 {
     (void)o;
@@ -401,7 +419,7 @@ static void apply_version(struct options *o, const char *value)
 {
     (void)o;
     (void)value;
-    printf("%s %s\n", CLI_NAME, CLI_VERSION);
+    printf("%s %s\n", program_name(), program_version());
     exit(0);
 }
 
@@ -454,6 +472,7 @@ static const struct option_row option_rows[] = {
     {"--cluster", OPTION_REFUSED, NULL},
     {"--force", OPTION_REFUSED, NULL},
     {"--no-motd", OPTION_FLAG, apply_no_motd},
+    {"--mono", OPTION_FLAG, apply_mono},
     {"--rdb", OPTION_VALUE, apply_rdb},
     {"--functions-rdb", OPTION_VALUE, apply_functions_rdb},
     {"--memkeys-samples", OPTION_VALUE, apply_memkeys_samples},
@@ -462,8 +481,8 @@ static const struct option_row option_rows[] = {
     {"--top", OPTION_VALUE, apply_top},
     {"--lru-test", OPTION_VALUE, apply_lru_test},
     {"--intrinsic-latency", OPTION_VALUE, apply_intrinsic_latency},
-    {"--ldb", OPTION_REFUSED, NULL},
-    {"--ldb-sync-mode", OPTION_REFUSED, NULL},
+    {"--ldb", OPTION_FLAG, apply_ldb},
+    {"--ldb-sync-mode", OPTION_FLAG, apply_ldb_sync},
 };
 
 /* Flags that say what to do, and nothing else; of several the last holds. */
@@ -523,6 +542,11 @@ static void set_defaults(struct options *o)
 
 static void check_combinations(const struct options *o)
 {
+    if (o->ldb && o->eval_path == NULL) {
+        die("Options --ldb and --ldb-sync-mode require --eval.\n"
+            "Try %s --help for more information.",
+            program_name());
+    }
     if (o->stdin_last_arg && o->stdin_tag != NULL) {
         die("Options -x and -X are mutually exclusive.");
     }
@@ -561,7 +585,7 @@ void cli_options_parse(struct options *o, int argc, char **argv)
         const struct option_row *row = find_row(argv[i]);
         bool last = i == argc - 1;
         if (row != NULL && row->kind == OPTION_REFUSED) {
-            die("%s: %s does not exist yet", CLI_NAME, argv[i]);
+            die("%s: %s does not exist yet", program_name(), argv[i]);
         }
         if (strcmp(argv[i], "-h") == 0 && last) {
             apply_help(o, NULL);

@@ -65,6 +65,8 @@ struct options {
     /* what */
     enum cli_mode mode;
     const char *eval_path;
+    bool ldb;      /* the script is run under the server's debugger */
+    bool ldb_sync; /* which blocks the server, and keeps what the script changes */
     struct words command;
     long long repeat; /* of the command; negative: forever */
     bool repeat_given;
@@ -83,6 +85,7 @@ struct options {
     const char *rdb_path;     /* "-": standard output */
     long long lru_keys;
     long long intrinsic_s;
+    bool mono; /* --latency-dist in grey */
 
     /* how to print */
     enum output_style output;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/program.h"
+#include "tools/cli/debug.h"
 #include "tools/cli/docs.h"
 #include "tools/cli/editor.h"
 #include "tools/cli/help.h"
@@ -17,7 +19,6 @@
 #include "tools/cli/history.h"
 #include "tools/cli/number.h"
 #include "tools/cli/run.h"
-#include "tools/cli/version.h"
 
 /* Commands that take longer show how long. */
 #define REPL_SLOW_MS 500
@@ -28,6 +29,7 @@ struct repl {
     bool docs_loaded;
     bool hints;
     bool leave;
+    bool restarts; /* the debugged script is to begin anew: leave, too */
 };
 
 static bool is_text(const struct word *word, const char *text)
@@ -58,8 +60,8 @@ static bool is_passing(const struct reply *reply)
 static void load_docs(struct repl *r)
 {
     struct session *s = r->s;
-    if (r->docs_loaded || s->link == NULL || s->in_multi || s->silent || s->skip_next ||
-        session_is_subscribed(s)) {
+    if (r->docs_loaded || s->link == NULL || s->debugging || s->in_multi || s->silent ||
+        s->skip_next || session_is_subscribed(s)) {
         return;
     }
     struct reply *reply = ask(s, "COMMAND", "DOCS");
@@ -80,7 +82,7 @@ static void load_docs(struct repl *r)
 static void give_hint(void *context, const char *line, size_t len, struct text *out)
 {
     const struct repl *r = context;
-    if (r->hints) {
+    if (r->hints && !r->s->debugging) {
         hint_append(out, &r->docs, line, len);
     }
 }
@@ -124,7 +126,7 @@ static void set_preference(struct repl *r, const struct words *line, const char 
     } else if (from_file != NULL) {
         fprintf(stderr, "%s: unknown preference '%s'\n", from_file, line->list[0].data);
     } else {
-        printf("unknown %s internal command '%s'\n", CLI_NAME, line->list[0].data);
+        printf("unknown %s internal command '%s'\n", program_name(), line->list[0].data);
     }
 }
 
@@ -240,13 +242,16 @@ static void run_line(struct repl *r, struct words *line)
 {
     long long times;
     if (!take_repeat(line, &times)) {
-        printf("Invalid %s repeat command option value.\n", CLI_NAME);
+        printf("Invalid %s repeat command option value.\n", program_name());
         return;
     }
     long long start_ms = now_ms();
     (void)run_repeatedly(r->s, line, times, false);
+    if (r->s->debug_ended) {
+        debug_end(r->s);
+    }
     long long elapsed_ms = now_ms() - start_ms;
-    if (elapsed_ms >= REPL_SLOW_MS && r->s->o->output == OUTPUT_TTY) {
+    if (elapsed_ms >= REPL_SLOW_MS && r->s->output == OUTPUT_TTY) {
         printf("(%.2fs)\n", (double)elapsed_ms / 1000);
     }
 }
@@ -259,7 +264,11 @@ static void execute(struct repl *r, struct words *line)
         r->leave = true;
     } else if (l->list[0].data[0] == ':') {
         set_preference(r, l, NULL);
-    } else if (help_is_asked(l)) {
+    } else if (words_is(l, 0, "restart") && r->s->debugs_file) {
+        r->leave = r->restarts = true;
+    } else if (words_is(l, 0, "restart")) {
+        printf("Use 'restart' only in Lua debugging mode.\n");
+    } else if (help_is_asked(l) && !r->s->debugging) {
         print_help(r, l);
     } else if (words_is(l, 0, "connect") && l->count == 3) {
         connect_elsewhere(r, l);
@@ -274,7 +283,8 @@ static void execute(struct repl *r, struct words *line)
 static void handle_line(struct repl *r, struct history *history, const struct text *typed)
 {
     struct words line;
-    if (!words_split(typed->data, typed->len, &line)) {
+    bool whole = r->s->debugging && debug_split_code(typed, &line);
+    if (!whole && !words_split(typed->data, typed->len, &line)) {
         history_add(history, typed->data, typed->len);
         printf("Invalid argument(s)\n");
         fflush(stdout);
@@ -294,10 +304,13 @@ static void begin_interactive(struct repl *r)
 {
     load_preferences(r);
     session_catch_interrupts(r->s);
-    (void)session_connect(r->s);
+    if (!r->s->debugging) {
+        (void)session_connect(r->s);
+    }
 }
 
-int repl_run(struct session *s)
+/* True: the debugged script is to begin anew. */
+static bool run(struct session *s)
 {
     struct repl r;
     memset(&r, 0, sizeof(r));
@@ -315,7 +328,7 @@ int repl_run(struct session *s)
     text_init(&typed);
     if (person) {
         begin_interactive(&r);
-    } else {
+    } else if (!s->debugging) {
         (void)session_connect(s);
     }
     while (!r.leave) {
@@ -338,7 +351,18 @@ int repl_run(struct session *s)
     history_destroy(&history);
     free(history_path);
     docs_deinit(&r.docs);
+    return r.restarts;
+}
+
+int repl_run(struct session *s)
+{
+    (void)run(s);
     return 0;
+}
+
+bool repl_debug(struct session *s)
+{
+    return run(s);
 }
 
 int repl_help(struct session *s, const struct words *line)

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/program.h"
+#include "tools/cli/debug.h"
 #include "tools/cli/format.h"
 #include "tools/cli/number.h"
 
@@ -87,8 +89,17 @@ static void print_reply(const struct session *s, const struct reply *reply, enum
     if (kind == KIND_VERBATIM) {
         format_verbatim(&out, reply, s->o);
     } else {
-        format_reply(&out, reply, s->o, s->o->output);
+        format_reply(&out, reply, s->o, s->output);
     }
+    print_text(&out);
+}
+
+/* Lines of the script debugger. */
+static void print_lines(struct session *s, const struct reply *reply)
+{
+    struct text out;
+    text_init(&out);
+    debug_format(s, &out, reply);
     print_text(&out);
 }
 
@@ -310,10 +321,14 @@ static enum run_result run_once(struct session *s, const struct words *command,
     if (*redirected) {
         result = connected ? RUN_OK : RUN_FAILED;
     } else {
-        session_note(s, command, reply);
-        (void)session_note_subscription(s, reply);
+        if (!s->debugging) {
+            session_note(s, command, reply);
+            (void)session_note_subscription(s, reply);
+        }
         result = reply->type == REPLY_ERROR ? RUN_ERROR_REPLY : RUN_OK;
-        if (result == RUN_ERROR_REPLY && errors_apart) {
+        if (s->debugging) {
+            print_lines(s, reply);
+        } else if (result == RUN_ERROR_REPLY && errors_apart) {
             fflush(stdout);
             fprintf(stderr, "%s\n", reply->text);
         } else {
@@ -335,16 +350,17 @@ static enum run_result run_subscribe(struct session *s, const struct words *comm
 enum run_result run_command(struct session *s, const struct words *command, bool errors_apart)
 {
     assert(command->count > 0);
-    enum command_kind kind = kind_of(command);
+    enum command_kind kind = s->debugging ? KIND_PLAIN : kind_of(command);
     session_interrupted = 0;
     if (kind == KIND_REFUSED) {
         fflush(stdout);
-        fprintf(stderr, "keydb-cli: %s does not exist yet\n", command->list[0].data);
+        fprintf(stderr, "%s: %s does not exist yet\n", program_name(), command->list[0].data);
         return RUN_FAILED;
     }
     if (s->link == NULL && !session_connect(s)) {
         return RUN_FAILED;
     }
+    debug_note_command(s, command);
     if (kind == KIND_SUBSCRIBE && command->count > 1) {
         return run_subscribe(s, command);
     }
@@ -374,6 +390,19 @@ static void pause_between(const struct session *s)
         (void)nanosleep(&pause, NULL); /* Ctrl-C shortens it */
         fflush(stdout);
     }
+}
+
+enum run_result run_last_reply(struct session *s)
+{
+    struct reply *reply;
+    enum link_status status = read_reply(s, &reply);
+    if (status != LINK_OK) {
+        return lost(s, status);
+    }
+    print_reply(s, reply, KIND_PLAIN);
+    fflush(stdout);
+    reply_destroy(&reply);
+    return RUN_OK;
 }
 
 enum run_result run_repeatedly(struct session *s, const struct words *command, long long times,

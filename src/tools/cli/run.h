@@ -28,4 +28,8 @@ enum run_result run_repeatedly(struct session *s, const struct words *command, l
  * confirm it ends the listening. */
 enum run_result run_listen(struct session *s, bool confirm);
 
+/* Reads one more reply, which nothing was sent for, and prints it: the script's, behind the last
+ * line of its debugger. */
+enum run_result run_last_reply(struct session *s);
+
 #endif

@@ -30,6 +30,7 @@ void session_init(struct session *s, const struct options *o)
     s->user = o->user != NULL ? tool_strdup(o->user) : NULL;
     s->password = o->password != NULL ? tool_strdup(o->password) : NULL;
     s->db_wanted = o->db;
+    s->output = o->output;
 }
 
 void session_deinit(struct session *s)
@@ -60,6 +61,9 @@ void session_disconnect(struct session *s)
     s->skip_next = false;
     s->channels = 0;
     s->shards = 0;
+    s->debugs_eval = false;
+    s->debugging = false;
+    s->debug_ended = false;
 }
 
 void session_set_address(struct session *s, const char *host, int port)
@@ -322,6 +326,10 @@ void session_prompt(const struct session *s, struct text *out)
 {
     if (s->link == NULL) {
         text_append_string(out, "not connected> ");
+        return;
+    }
+    if (s->debugging && s->debugs_file) {
+        text_append_string(out, "lua debugger> ");
         return;
     }
     if (s->unix_path != NULL) {

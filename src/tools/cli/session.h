@@ -36,8 +36,14 @@ struct session {
     long long channels; /* subscriptions to channels and patterns */
     long long shards;   /* subscriptions to shard channels */
 
-    bool tells_redirections; /* commands come line by line: say where they were sent on to */
-    bool interactive;        /* a person at a prompt: Ctrl-C ends waits, not the program */
+    bool debugs_eval; /* SCRIPT DEBUG: the next EVAL begins a session of the script debugger */
+    bool debugging;   /* it has: what we send are the debugger's words, replies are its lines */
+    bool debug_ended; /* its last line has come: what comes next is the script's reply */
+
+    enum output_style output; /* of replies: as o->output, but see debug.h */
+    bool debugs_file;         /* by --ldb: `restart` works, and the prompt tells of it */
+    bool tells_redirections;  /* commands come line by line: say where they were sent on to */
+    bool interactive;         /* a person at a prompt: Ctrl-C ends waits, not the program */
 };
 
 /* Prepares a session that is not connected. `o` must outlive it. */

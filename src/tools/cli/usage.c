@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "tools/cli/version.h"
+#include "base/program.h"
 
 static const char usage_connection[] =
     "Where to connect:\n"
@@ -27,7 +27,7 @@ static const char usage_connection[] =
     "  --insecure           Trust any certificate.\n"
     "  --cert <file>        Certificate to show, and\n"
     "  --key <file>         its private key.\n"
-    "  --tls-ciphers <list> Ciphers of TLS up to 1.2, as ciphers(1ssl) has them.\n"
+    "  --tls-ciphers <list>  Ciphers of TLS up to 1.2, as ciphers(1ssl) has them.\n"
     "  --tls-ciphersuites <list>  Those of TLS 1.3.\n";
 
 static const char usage_input[] =
@@ -40,7 +40,11 @@ static const char usage_input[] =
     "  -X <tag>             Read the argument that is written <tag> from standard input.\n"
     "  --quoted-input       Arguments in quotes are read as quoted strings (\"a\\x00b\").\n"
     "  --eval <file>        Run a Lua script; keys and arguments follow, parted by a comma\n"
-    "                       that stands alone: --eval s.lua key1 key2 , arg1\n";
+    "                       that stands alone: --eval s.lua key1 key2 , arg1\n"
+    "  --ldb                With --eval: run the script under the debugger; \"help\" lists its\n"
+    "                       commands. What the script changes is dropped at the end.\n"
+    "  --ldb-sync-mode      The same in the server itself, which serves nobody else meanwhile;\n"
+    "                       what the script changes stays.\n";
 
 static const char usage_output[] =
     "How to print:\n"
@@ -77,6 +81,7 @@ static const char usage_modes[] =
     "                       (or -i seconds), then print: min max average samples.\n"
     "  --latency-history    The same in periods of 15 seconds (or -i).\n"
     "  --latency-dist       The same as a spectrum, a row a second (or -i); needs 256 colours.\n"
+    "  --mono               With --latency-dist: greys instead of colours.\n"
     "  --intrinsic-latency <s>  How long a process on this machine has to wait for a processor;\n"
     "                       takes <s> seconds and no server.\n"
     "  --lru-test <keys>    Write and read <keys> keys, a fifth of them most of the time, and\n"
@@ -90,12 +95,12 @@ static const char usage_modes[] =
     "  --no-motd            As for KeyDB: there is no message of the day.\n"
     "  --help, --version    Print this text, or the version.\n"
     "\n"
-    "redis-cli's --cluster (and KeyDB's --force for it) and --ldb do not exist yet.\n";
+    "redis-cli's --cluster (and KeyDB's --force for it) does not exist yet.\n";
 
 void cli_usage_print(void)
 {
-    printf("%s %s\n\nUsage: %s [options] [command [argument ...]]\n\n", CLI_NAME, CLI_VERSION,
-           CLI_NAME);
+    printf("%s %s\n\nUsage: %s [options] [command [argument ...]]\n\n", program_name(),
+           program_version(), program_name());
     printf("%s\n%s\n%s\n%s\n%s\n", usage_connection, usage_input, usage_output, usage_keys,
            usage_modes);
     printf("Without a command there is a prompt, or commands are read from standard input, one a\n"

@@ -287,11 +287,10 @@ static enum walk_end take_last_answers(struct march *m)
     return WALK_DONE;
 }
 
-/* [cursor, [key ...]]; the cursor a number, so that nothing else is sent back or shown. */
-static bool is_page(const struct reply *r)
+bool walk_is_page(const struct reply *r)
 {
     if (r->type != REPLY_ARRAY || r->count != 2 || r->items[0].type != REPLY_STRING ||
-        r->items[0].len == 0 || r->items[0].len > 20 ||
+        r->items[0].len == 0 || r->items[0].len > WALK_CURSOR_MAX ||
         strspn(r->items[0].text, "0123456789") != r->items[0].len ||
         r->items[1].type != REPLY_ARRAY) {
         return false;
@@ -312,7 +311,7 @@ static enum walk_end take_scan(struct march *m, struct page *out)
     if (reply == NULL) {
         return end;
     }
-    if (!is_page(reply)) {
+    if (!walk_is_page(reply)) {
         end = reply->type == REPLY_ERROR   ? refuse("SCAN error: %s", reply->text)
               : reply->type != REPLY_ARRAY ? refuse("Non ARRAY response from SCAN!")
                                            : refuse("Invalid response from SCAN!");

@@ -13,6 +13,9 @@
 #include "tools/cli/kinds.h"
 #include "tools/cli/session.h"
 
+/* Digits of a cursor, which is a number of 64 bits. */
+#define WALK_CURSOR_MAX 20
+
 /* What is asked about each key. */
 struct walk_plan {
     bool types;
@@ -54,6 +57,10 @@ struct walk {
 
 /* Walks. `w` has its callbacks and context, the rest is filled here. */
 enum walk_end walk_run(struct session *s, const struct walk_plan *plan, struct walk *w);
+
+/* Whether `r` is what SCAN answers: [cursor, [key ...]]. The cursor is a number, so that nothing
+ * else is sent back or shown. */
+bool walk_is_page(const struct reply *r);
 
 /* sampled / total, at most 100 */
 double walk_percent(const struct walk *w);

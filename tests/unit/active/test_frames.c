@@ -699,6 +699,118 @@ static void test_clocks_wait_for_their_writes(void **state)
     mesh_end(&m);
 }
 
+/* ---- causes ---- */
+
+/* Kinds of the frames in `bytes`, one letter each; of the causes, the last position. */
+static const char *kinds_of(struct buf *bytes, uint64_t *position)
+{
+    static char kinds[20];
+    const char *error = NULL;
+    struct frame f;
+    size_t count = 0, consumed;
+    while (frame_next(buf_slice(bytes), FRAME_MAX, &f, &consumed, &error) == FRAME_WHOLE) {
+        assert_true(count < sizeof(kinds) - 1);
+        kinds[count++] = f.kind;
+        if (f.kind == 'A') {
+            *position = frame_cause_at(&f, f.count - 1).position;
+        }
+        buf_consume(bytes, consumed);
+    }
+    kinds[count] = '\0';
+    return kinds;
+}
+
+static void write_with_causes(struct mesh *m, int n)
+{
+    struct node *node = &m->nodes[n];
+    write_own(m, n);
+    origin_log_find(node->log, node->self, origins_at(&node->origins, node->self)->position)
+        ->has_causes = true;
+}
+
+/* What somebody else wrote before is told, once, and only before our writes that may hang on it. */
+static void test_causes_are_told(void **state)
+{
+    struct mesh m;
+    struct sender send;
+    struct buf b = {0};
+    struct origin_id other = {.node = "someone else...", .epoch = 9};
+    const uint8_t peer[ORIGIN_NODE_BYTES] = "the peer.......";
+    uint64_t position = 0;
+    (void)state;
+    mesh_begin(&m, 1, LOG_BYTES);
+    struct node *node = &m.nodes[0];
+    sender_init(&send, &node->origins); /* requests ours; of the others it comes to know later */
+    sender_tells_causes(&send, peer);
+    uint16_t origin = origins_enter(&node->origins, &other);
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct unit *u = unit_create(dot_of(hlc_next(&node->clock), origin, i), 0,
+                                     SLICE("*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"));
+        origin_log_append(node->log, u);
+        origins_advance(&node->origins, origin, i);
+        unit_release(u);
+        if (i == 2) {
+            write_own(&m, 0);
+            write_with_causes(&m, 0);
+            write_with_causes(&m, 0);
+        }
+    }
+    assert_true(sender_some(&send, &node->origins, node->log, 10000, &b));
+    assert_string_equal(kinds_of(&b, &position), "OWOAWW");
+    assert_int_equal(position, 2); /* the third is later */
+    write_with_causes(&m, 0);
+    assert_true(sender_some(&send, &node->origins, node->log, 10000, &b));
+    assert_string_equal(kinds_of(&b, &position), "AW");
+    assert_int_equal(position, 3);
+    sender_deinit(&send);
+    buf_deinit(&b);
+    mesh_end(&m);
+}
+
+static int asked;
+
+static bool comes(void *link, uint16_t origin, uint64_t position)
+{
+    assert_true(link == &asked && origin > 0 && position == 5);
+    return ++asked < 3;
+}
+
+/* A cause that comes is waited for; who says that it does not, or has it, goes on. */
+static void test_causes_are_waited_for(void **state)
+{
+    struct mesh m;
+    struct receiver take;
+    struct buf b = {0};
+    struct frame f;
+    struct origin_id id = {.node = "someone else...", .epoch = 9};
+    const char *error = NULL;
+    size_t consumed;
+    (void)state;
+    mesh_begin(&m, 1, LOG_BYTES);
+    struct node *node = &m.nodes[0];
+    const struct receiver_sink sink = {
+        .see = sink_see, .unit = sink_unit, .context = node, .comes = comes, .link = &asked};
+    receiver_init(&take, node->self);
+    frame_put_causes(&b, &(struct frame_clock){.handle = 1, .position = 5}, 1);
+    assert_string_equal(take_error(node, &take, &b), "a cause by an origin that was not named");
+    frame_put_origin(&b, 1, &id);
+    assert_null(take_error(node, &take, &b));
+    frame_put_causes(&b, &(struct frame_clock){.handle = 1, .position = 5}, 1);
+    assert_int_equal(frame_next(buf_slice(&b), FRAME_MAX, &f, &consumed, &error), FRAME_WHOLE);
+    asked = 0;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(receiver_frame(&take, &node->origins, &f, &sink, &error),
+                         i < 2 ? RECEIVED_LATER : RECEIVED);
+    }
+    asked = 0;
+    origins_advance(&node->origins, origins_find(&node->origins, &id), 5);
+    assert_int_equal(receiver_frame(&take, &node->origins, &f, &sink, &error), RECEIVED);
+    assert_int_equal(asked, 0);
+    receiver_deinit(&take);
+    buf_deinit(&b);
+    mesh_end(&m);
+}
+
 static void test_wrong_words_change_nothing(void **state)
 {
     struct mesh m;
@@ -736,6 +848,8 @@ int main(void)
         cmocka_unit_test(test_no_forward),
         cmocka_unit_test(test_wrong_frames_end_the_link),
         cmocka_unit_test(test_clocks_wait_for_their_writes),
+        cmocka_unit_test(test_causes_are_told),
+        cmocka_unit_test(test_causes_are_waited_for),
         cmocka_unit_test(test_wrong_words_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

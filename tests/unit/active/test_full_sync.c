@@ -611,6 +611,30 @@ static void test_a_key_that_only_both_have(void **state)
     end_group();
 }
 
+/* What was written a moment ago is still in the window; that they have no such key, and a later
+ * clock, is no word against it. */
+static void test_what_was_just_written_is_kept(void **state)
+{
+    (void)state;
+    static const char *const written[] = {"set k1 1", "hset k2 f v", "mset k3 1 k4 1",
+                                          "rpush k5 e"};
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+        real_run_one(&group, 1, 0, written[i]);
+    }
+    real_run_one(&group, 1, 0, "set k6 1");
+    real_run_one(&group, 1, 0, "del k6");
+    group.now_ms += 10;
+    real_run_one(&group, 0, 0, "set k7 later");
+    merge(1, 0);
+    assert_string_equal(real_run_one(&group, 1, 0, "exists k1 k2 k3 k4 k5 k7"), ":6\r\n");
+    assert_string_equal(real_run_one(&group, 1, 0, "exists k6"), ":0\r\n");
+    assert_true(settle());
+    assert_null(difference());
+    assert_string_equal(real_run_one(&group, 0, 0, "exists k1 k2 k3 k4 k5 k6 k7"), ":6\r\n");
+    end_group();
+}
+
 /* ---- libraries ---- */
 
 static char library[64], loaded[64];
@@ -727,6 +751,7 @@ int main(void)
         cmocka_unit_test(test_keys_without_dots),
         cmocka_unit_test(test_units_that_it_brings_wait),
         cmocka_unit_test(test_a_key_that_only_both_have),
+        cmocka_unit_test(test_what_was_just_written_is_kept),
         cmocka_unit_test(test_libraries_come_along),
         cmocka_unit_test(test_random_programs_converge),
     };

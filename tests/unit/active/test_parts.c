@@ -234,7 +234,8 @@ static void test_frames(void **state)
     frame_put_write(&out, 9, ORIGIN_SEQUENCE_MAX, 1u << 31, 65535, 3);
     buf_append_cstr(&out, "abc");
     frame_put_clocks(&out, clocks, 2);
-    assert_int_equal(out.len, 5 + 26 + 5 + FRAME_WRITE_HEAD_BYTES + 3 + 5 + 48);
+    frame_put_causes(&out, clocks, 2);
+    assert_int_equal(out.len, 5 + 26 + 5 + FRAME_WRITE_HEAD_BYTES + 3 + 5 + 48 + 5 + 16);
     struct slice data = buf_slice(&out);
     for (size_t len = 0; len < 31; len++) {
         assert_int_equal(frame_next(slice_of(data.ptr, len), 100, &f, &consumed, &error),
@@ -249,11 +250,16 @@ static void test_frames(void **state)
                 f.db == 65535 && slice_equal(f.commands, SLICE("abc")));
     data = slice_of(data.ptr + consumed, data.len - consumed);
     assert_int_equal(frame_next(data, 100, &f, &consumed, &error), FRAME_WHOLE);
-    assert_true(f.kind == 'C' && f.count == 2 && consumed == data.len);
+    assert_true(f.kind == 'C' && f.count == 2 && consumed == data.len - 21);
     assert_true(frame_clock_at(&f, 1).clock == UINT64_MAX && frame_clock_at(&f, 0).seen == 3 &&
                 frame_clock_at(&f, 1).position == 8);
-    static const char *const broken[] = {"\0\0\0\0X", "\1\0\0\0X", "\2\0\0\0Cx", "\1\0\0\0O",
-                                         "\1\0\0\0W"};
+    data = slice_of(data.ptr + consumed, data.len - consumed);
+    assert_int_equal(frame_next(data, 100, &f, &consumed, &error), FRAME_WHOLE);
+    assert_true(f.kind == 'A' && f.count == 2 && consumed == data.len);
+    assert_true(frame_cause_at(&f, 0).handle == 1 && frame_cause_at(&f, 0).position == 7 &&
+                frame_cause_at(&f, 1).handle == 4 && frame_cause_at(&f, 1).position == 8);
+    static const char *const broken[] = {"\0\0\0\0X",  "\1\0\0\0X", "\2\0\0\0Cx",
+                                         "\2\0\0\0Ax", "\1\0\0\0O", "\1\0\0\0W"};
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         size_t len = broken[i][0] == 2 ? 6 : 5;
         assert_int_equal(frame_next(slice_of(broken[i], len), 100, &f, &consumed, &error),

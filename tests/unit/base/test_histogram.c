@@ -48,8 +48,20 @@ static void test_percentiles(void **state)
     uint64_t median = histogram_percentile_ns(&h, 50);
     assert_in_range(median, 1000000, 1062500);
     assert_int_equal(histogram_percentile_ns(&h, 1), 10);
+    static const double several[] = {100, 0, 51, 1, 0.51};
+    uint64_t values[5];
+    histogram_percentiles_ns(&h, several, 5, values);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(values[i], histogram_percentile_ns(&h, several[i]));
+    }
+    assert_int_equal(values[1], 1);
+    assert_int_equal(values[4], 6);
+    assert_false(histogram_is_empty(&h));
     histogram_clear(&h);
     assert_int_equal(histogram_total(&h), 0);
+    assert_true(histogram_is_empty(&h));
+    histogram_percentiles_ns(&h, several, 5, values);
+    assert_int_equal(values[0], 0);
 }
 
 static void test_sums(void **state)

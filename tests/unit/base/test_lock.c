@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,6 +175,85 @@ static void test_ranks_are_checked(void **state)
 }
 #endif
 
+#define FORKS 50
+
+/* What the child of a fork under all locks finds: the lock free, and nothing half changed. It says
+ * so by a signal: at an exit ThreadSanitizer asks for threads that the child does not have. */
+static bool child_is_well(void)
+{
+    lock_take_all();
+    pid_t child = fork();
+    lock_let_go_of_all();
+    if (child == 0) {
+        alarm(60);
+        lock_acquire(&lock);
+        bool well = one == two;
+        lock_release(&lock);
+        raise(well ? SIGKILL : SIGTERM);
+        _exit(1);
+    }
+    int status;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
+           WTERMSIG(status) == SIGKILL;
+}
+
+static void test_children_may_take_locks(void **state)
+{
+    (void)state;
+    pthread_t threads[WORKERS];
+    take_in_order();
+    one = two = 0;
+    for (int i = 0; i < WORKERS; i++) {
+        assert_int_equal(thread_start(&threads[i], work, NULL), 0);
+    }
+    for (int i = 0; i < FORKS; i++) {
+        assert_true(child_is_well());
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_int_equal(one, WORKERS * WORKER_STEPS);
+    assert_int_equal(two, one);
+}
+
+/* Locks that nobody has taken before, each within another one: who takes it waits to make it known
+ * while lock_take_all wants the outer one. */
+#define FRESH 2000
+static struct lock fresh[FRESH];
+static _Atomic bool all_fresh_taken;
+
+static void *take_fresh(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < FRESH; i++) {
+        fresh[i] = (struct lock)LOCK_INIT(LOCK_RANK_TEST, "fresh");
+        lock_acquire(&outer);
+        sched_yield();
+        lock_acquire(&fresh[i]);
+        lock_release(&fresh[i]);
+        lock_release(&outer);
+    }
+    atomic_store(&all_fresh_taken, true);
+    return NULL;
+}
+
+static void test_all_are_taken_while_others_become_known(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    alarm(300);
+    assert_int_equal(thread_start(&thread, take_fresh, NULL), 0);
+    while (!atomic_load(&all_fresh_taken)) {
+        lock_take_all();
+        lock_let_go_of_all();
+        sched_yield();
+    }
+    pthread_join(thread, NULL);
+    lock_take_all();
+    lock_let_go_of_all();
+    alarm(0);
+}
+
 static int enter_process(void **state)
 {
     (void)state;
@@ -187,6 +267,8 @@ int main(void)
         cmocka_unit_test(test_exclusion),
         cmocka_unit_test(test_parked_threads_are_woken),
         cmocka_unit_test(test_misuse_aborts),
+        cmocka_unit_test(test_children_may_take_locks),
+        cmocka_unit_test(test_all_are_taken_while_others_become_known),
 #if KEYDB_DEBUG
         cmocka_unit_test(test_ranks_are_checked),
 #endif
