@@ -10,6 +10,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define DIGEST_BYTES 32
@@ -21,6 +22,7 @@ static struct {
 
 /* Set at boot. */
 static void (*watcher)(struct session *s);
+static _Atomic(auth_ask_fn) asker;
 
 /* The algorithm, looked for once: OpenSSL looks in its tables, behind locks, for one by name. Kept
  * to the end. */
@@ -97,6 +99,23 @@ bool auth_check(struct session *s, struct slice name, struct slice password)
         auth_become(s, user);
     }
     return right;
+}
+
+bool auth_wants_exclusive(const struct session *s)
+{
+    return s->user_is_watched || atomic_load_explicit(&asker, memory_order_relaxed);
+}
+
+void auth_set_asker(auth_ask_fn ask)
+{
+    atomic_store(&asker, ask);
+}
+
+enum auth_answer auth_ask(struct call *c, struct slice user, struct slice password,
+                          struct buf *error)
+{
+    auth_ask_fn ask = atomic_load(&asker);
+    return ask ? ask(c, user, password, error) : AUTH_LEFT;
 }
 
 void auth_note_change(struct session *s)

@@ -268,6 +268,13 @@ static inline bool command_arity_fits(const struct command *c, int argc)
 {
     return c->arity >= 0 ? argc == c->arity : argc >= -c->arity;
 }
+/* Whether finding the command's keys asks a module: with the keyspace lock in exclusive mode, or not
+ * at all. */
+static inline bool command_asks_module(const struct command *c)
+{
+    return c->extra && c->extra->find_keys;
+}
+
 /* Names of flag bits 0.. in COMMAND INFO's order and spelling, NULL-terminated ("" is never shown);
  * of category bits. */
 extern const char *const command_flag_names[];

@@ -30,7 +30,7 @@ struct config_name {
 
 static struct {
     struct config_entry **entries; /* each allocated by itself: pointers stay */
-    unsigned count;
+    unsigned count, added_count; /* of them config_add's */
     struct config_name *chains[NAME_CHAINS];
     char *file_path;           /* absolute; NULL without a file */
     enum config_source source; /* of what is being read */
@@ -118,7 +118,13 @@ bool config_add(const struct option *option)
         return false;
     }
     add_entry(option);
+    config.added_count++;
     return true;
+}
+
+bool config_has_added(void)
+{
+    return config.added_count > 0;
 }
 
 void config_remove(const struct option *option)
@@ -136,6 +142,7 @@ void config_remove(const struct option *option)
         i++;
     }
     config.count--;
+    config.added_count--;
     memmove(&config.entries[i], &config.entries[i + 1],
             (config.count - i) * sizeof(*config.entries));
     destroy_entry(e);

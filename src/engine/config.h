@@ -11,6 +11,9 @@ void config_register(const struct option *options);
  * and its owner's. False when the name is taken. World. */
 bool config_add(const struct option *option) MUST_CHECK;
 void config_remove(const struct option *option);
+/* Whether there are such options: they are looked at with the keyspace lock in exclusive mode, or
+ * not at all. Awake. */
+bool config_has_added(void);
 /* What files and arguments say of names with a dot is for modules that are loaded later: it is kept
  * until one claims it. Keeps a name and its words; gives the words of the last line of that name,
  * in canonical form, and forgets its lines (false: there is none); forgets all, and appends the

@@ -17,10 +17,9 @@ static inline bool filter_wanted(void)
 {
     return unlikely(atomic_load_explicit(&filter_any, memory_order_relaxed));
 }
-/* Has the request, at least one argument, changed: its arguments then live in the arena, or in
- * blobs that are its own; has one argument at least all the same. `s` is who asks. Takes the
- * keyspace lock in exclusive mode unless it is held so; a holder in shared mode gets the request as
- * it is. */
+/* Has the request, at least one argument, changed: its arguments then live in the arena or, where
+ * the request came with blobs, in such that are its own; it has one argument at least all the same.
+ * `s` is who asks. With the keyspace lock in exclusive mode, or not at all: it is taken then. */
 void filter_request(const struct session *s, struct request *request, struct arena *arena);
 /* Boot: who does that. NULL: nobody. */
 typedef void (*filter_fn)(const struct session *s, struct request *request, struct arena *arena);

@@ -117,11 +117,16 @@ static void cut_off(void)
     busy_be_alone();
 }
 
+static bool runs_commands(enum child_kind kind)
+{
+    return kind == CHILD_DEBUGGER || kind == CHILD_MODULE;
+}
+
 /* What the child does first. */
 static void become_child(enum child_kind kind, int parent, int keep)
 {
     is_child = true;
-    if (kind == CHILD_DEBUGGER) {
+    if (runs_commands(kind)) {
         cut_off();
     } else {
         lock_forbid();
@@ -141,7 +146,7 @@ static void become_child(enum child_kind kind, int parent, int keep)
 int fork_child(enum child_kind kind, int keep)
 {
     int parent = (int)getpid();
-    bool runs = kind == CHILD_DEBUGGER;
+    bool runs = runs_commands(kind);
     assert(!runs || keyspace_is_exclusive());
     uint64_t begin = spike_begin(), begin_us = clock_mono_us();
     if (runs) {

@@ -33,6 +33,7 @@ struct parked_call {
     int64_t deadline_ms;     /* monotonic; INT64_MAX: none */
     uint64_t ticks;          /* its runs took */
     bool wrote;              /* the log has grown by it */
+    uint32_t secrets;        /* call.secrets */
     uint64_t number;         /* parked_peers' */
     void *state;             /* the handler's */
     void (*destroy_state)(void *state);
@@ -116,6 +117,7 @@ struct parked_call *parked_create(const struct call *c, const struct block *b)
         .session = c->session,
         .deadline_ms = deadline_after(b->timeout_ms),
         .state = b->state,
+        .secrets = c->secrets,
         .destroy_state = b->destroy_state ? b->destroy_state : mem_free,
     };
     if (b->event.ptr) {
@@ -183,6 +185,7 @@ static struct call call_of(struct parked_call *p)
         .db = p->db,
         .session = p->session,
         .held = ACCESS_EXCLUSIVE,
+        .secrets = p->secrets,
         .retry = true,
         .parked = p,
     };

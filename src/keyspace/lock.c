@@ -134,11 +134,6 @@ bool keyspace_is_exclusive(void)
     return holds == HOLDS_EXCLUSIVE;
 }
 
-bool keyspace_is_held(void)
-{
-    return holds != HOLDS_NOTHING;
-}
-
 bool keyspace_visit(void) NO_THREAD_SAFETY_ANALYSIS
 {
     if (holds != HOLDS_NOTHING) {

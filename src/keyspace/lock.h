@@ -52,8 +52,6 @@ bool keyspace_is_busy(void);
 const _Atomic bool *keyspace_busy_flag(void);
 /* True when the calling thread holds it in exclusive mode. */
 bool keyspace_is_exclusive(void);
-/* True when it holds it in some mode. */
-bool keyspace_is_held(void);
 /* For readers that are called with and without it (INFO and MEMORY, which may stand alone or
  * between writes of one hold): takes it in shared mode unless the calling thread holds it in some
  * mode, and tells whether it did; the end gets that word back. */

@@ -1,12 +1,15 @@
 /* Clients that modules authenticate: the caller of the command that runs becomes a user, without a
  * password. Who has done it may want to know, once, when the client ceases to be that user's: it
- * authenticates anew, resets, or ends. State: keyspace. */
+ * authenticates anew, resets, or ends. Modules may also be asked by AUTH and HELLO, before passwords
+ * are looked at. State: keyspace. */
 #include "module/auth.h"
 
 #include "base/mem.h"
 #include "engine/auth.h"
-#include "keyspace/lock.h"
+#include "engine/busy.h"
 #include "module/context.h"
+#include "module/run.h"
+#include "module/text.h"
 #include "module/users.h"
 
 /* Who wants to know of a client. */
@@ -19,6 +22,15 @@ struct watch {
 };
 
 static struct watch *watches;
+
+/* Who is asked: the one that came last first. */
+struct asked {
+    struct module *module;
+    RedisModuleAuthCallback callback;
+    struct asked *next;
+};
+
+static struct asked *first_asked;
 
 /* ---- telling ---- */
 
@@ -35,8 +47,11 @@ static struct watch *take(uint64_t client_id)
     return w;
 }
 
-static void tell_held(const struct session *s) REQUIRES(keyspace_lock)
+/* A client's own thread sleeps while this runs, perhaps in another one (busy.h). */
+static void tell_held(void *session)
 {
+    keyspace_assert_exclusive();
+    const struct session *s = session;
     struct watch *w = take(s->id);
     if (!w) {
         return;
@@ -48,16 +63,79 @@ static void tell_held(const struct session *s) REQUIRES(keyspace_lock)
     mem_free(w);
 }
 
-static void tell(struct session *s) NO_THREAD_SAFETY_ANALYSIS
+static void tell(struct session *s)
 {
-    if (keyspace_is_exclusive()) {
-        tell_held(s);
+    busy_run_within(tell_held, s);
+}
+
+/* ---- being asked ---- */
+
+struct question {
+    struct call *call;
+    struct slice user, password;
+    struct buf *error;
+    enum auth_answer answer;
+};
+
+/* An error as the module gives it ("-CODE text", or text without a code), as replies are made. */
+static void take_error(RedisModuleString *text, struct buf *error)
+{
+    struct slice told = text_slice(text);
+    if (told.len > 0 && told.ptr[0] == '-') {
+        told = slice_of(told.ptr + 1, told.len - 1);
     } else {
-        keyspace_lock_exclusive();
-        tell_held(s);
-        keyspace_unlock_exclusive();
+        buf_append_cstr(error, "ERR ");
+    }
+    buf_append_slice(error, told);
+}
+
+/* The callback takes no command's place: it replies nothing, and the world is not to be had. */
+static enum auth_answer ask_one(const struct asked *a, const struct question *q)
+    REQUIRES(keyspace_lock)
+{
+    RedisModuleCtx ctx;
+    RedisModuleString *user = text_create(q->user), *password = text_create(q->password);
+    RedisModuleString *error = NULL;
+    context_begin(&ctx, a->module, ACCESS_EXCLUSIVE);
+    ctx.session = q->call->session;
+    bool handled = a->callback(&ctx, user, password, &error) == REDISMODULE_AUTH_HANDLED;
+    bool granted = ctx.granted;
+    if (error && handled) {
+        take_error(error, q->error);
+    }
+    if (error) {
+        context_disown(&ctx, error);
+        text_release(error);
+    }
+    context_end(&ctx);
+    text_release(user);
+    text_release(password);
+    if (!handled) {
+        return AUTH_LEFT;
+    }
+    return granted ? AUTH_GRANTED : AUTH_DENIED;
+}
+
+static void ask_held(void *question)
+{
+    keyspace_assert_exclusive();
+    struct question *q = question;
+    q->answer = AUTH_LEFT;
+    for (const struct asked *a = first_asked; a && q->answer == AUTH_LEFT; a = a->next) {
+        q->answer = ask_one(a, q);
     }
 }
+
+/* Beside a script that was ended for the server's end nobody can be asked, nor let in. */
+static enum auth_answer ask(struct call *c, struct slice user, struct slice password,
+                            struct buf *error)
+{
+    struct question q = {c, user, password, error, AUTH_DENIED};
+    busy_run_within(ask_held, &q);
+    return q.answer;
+}
+
+/* ---- life ---- */
 
 void module_auth_setup(void)
 {
@@ -75,6 +153,16 @@ void module_auth_withdraw(const struct module *m)
             at = &w->next;
         }
     }
+    for (struct asked **at = &first_asked; *at;) {
+        struct asked *a = *at;
+        if (!m || a->module == m) {
+            *at = a->next;
+            mem_free(a);
+        } else {
+            at = &a->next;
+        }
+    }
+    auth_set_asker(first_asked ? ask : NULL);
 }
 
 void module_auth_teardown(void)
@@ -95,6 +183,10 @@ static int become(RedisModuleCtx *ctx, const struct acl_user *user,
         return REDISMODULE_ERR;
     }
     auth_become(s, user);
+    ctx->granted = true;
+    if (ctx->call) {
+        run_note_barrier(ctx->call->cmd);
+    }
     if (changed) {
         struct watch *w = mem_alloc(sizeof(*w));
         *w = (struct watch){s->id, ctx->module, changed, user_data, watches};
@@ -126,7 +218,17 @@ static int rm_with_acl_user(RedisModuleCtx *ctx, const char *name, size_t len,
     return become(ctx, acl_user_find(slice_of(name, len)), changed, user_data, client_id);
 }
 
+static void rm_register(RedisModuleCtx *ctx, RedisModuleAuthCallback callback)
+{
+    keyspace_assert_exclusive();
+    struct asked *a = mem_alloc(sizeof(*a));
+    *a = (struct asked){ctx->module, callback, first_asked};
+    first_asked = a;
+    auth_set_asker(ask);
+}
+
 const struct api_function auth_functions[] = {
+    API(RegisterAuthCallback, rm_register),
     API(AuthenticateClientWithUser, rm_with_user),
     API(AuthenticateClientWithACLUser, rm_with_acl_user),
     {NULL, NULL},

@@ -285,18 +285,14 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
 
 static RedisModuleCallReply *call_filtered(RedisModuleCtx *ctx, struct frame *f, struct words *w)
 {
-    struct request request = {w->argc, w->argv, NULL};
     if (filter_wanted()) {
+        struct request request = {w->argc, w->argv, NULL};
         filter_request(ctx->session ? ctx->session : &f->session, &request, &f->arena);
         w->argc = request.argc;
         w->argv = request.argv;
         errno = 0;
     }
-    RedisModuleCallReply *reply = call_words(ctx, f, w);
-    int error = errno;
-    parser_release(&request);
-    errno = error;
-    return reply;
+    return call_words(ctx, f, w);
 }
 
 static int proto_of(const RedisModuleCtx *ctx, unsigned flags)

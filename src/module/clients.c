@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "engine/acl.h"
 #include "engine/auth.h"
+#include "engine/redact.h"
 #include "engine/tracking.h"
 #include "module/text.h"
 #include "net/client.h"
@@ -200,7 +201,20 @@ static int rm_deauthenticate(RedisModuleCtx *ctx, uint64_t id)
     return visit(ctx, &v) ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
+/* ---- what they have sent ---- */
+
+/* In MONITOR and the slow log it is not shown. Of the command that runs only. */
+static int rm_redact(RedisModuleCtx *ctx, int pos)
+{
+    if (!ctx || !ctx->call || pos <= 0 || pos >= ctx->call->argc) {
+        return REDISMODULE_ERR;
+    }
+    call_mark_secret(ctx->call, pos);
+    return REDISMODULE_OK;
+}
+
 const struct api_function client_functions[] = {
+    API(RedactClientCommandArgument, rm_redact),
     API(GetClientInfoById, rm_get_info),
     API(GetClientNameById, rm_get_name),
     API(SetClientNameById, rm_set_name),

@@ -120,7 +120,9 @@ static struct module_command *make(struct module *m, const char *name, RedisModu
     c->row = (struct command_row){.name = copy_text(name),
                                   .run = function ? run_command : run_container,
                                   .arity = function ? -1 : -2,
-                                  .flags = flags | CMD_MODULE | CMD_EXCLUSIVE | CMD_SLOW,
+                                  .flags = flags | CMD_MODULE | CMD_EXCLUSIVE | CMD_SLOW |
+                                           (function ? CMD_BARRIER : 0),
+                                  .is_barrier = run_is_barrier,
                                   .group = "module"};
     c->extra = (struct command_extra){
         .module = m->name, .owner = c, .find_keys = c->tells_keys ? run_find_keys : NULL};

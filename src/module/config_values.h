@@ -33,7 +33,6 @@ struct module_config {
     struct option_enum *names; /* KIND_ENUM; ends with {NULL, 0}; owned, with its texts */
     bool is_loaded;            /* the module has been told a value */
     bool is_changed;           /* and has not applied it yet */
-    struct buf known;          /* its last text, for who cannot ask */
 };
 
 struct config_value {

@@ -123,8 +123,6 @@ static bool tell_if_new(struct module_config *m, const struct config_value *v, c
     if (fine) {
         m->is_changed |= is_new;
         m->is_loaded = true;
-        buf_clear(&m->known);
-        buf_append_slice(&m->known, buf_slice(&wanted));
     }
     buf_deinit(&now);
     buf_deinit(&wanted);
@@ -195,11 +193,9 @@ static bool parse_option(const struct option *o, const struct slice *words, int 
 
 static void format_option(const struct option *o, struct buf *out) NO_THREAD_SAFETY_ANALYSIS
 {
-    struct module_config *m = config_of(o);
+    const struct module_config *m = config_of(o);
     if (!m->is_loaded) {
         buf_append_cstr(out, o->initial);
-    } else if (keyspace_is_held() && !keyspace_is_exclusive()) {
-        buf_append_slice(out, buf_slice(&m->known));
     } else {
         bool taken = enter();
         ask(m, out);
@@ -239,7 +235,6 @@ static void destroy(struct module_config *m)
     mem_free(m->names);
     mem_free((char *)m->option.name);
     mem_free((char *)m->option.initial);
-    buf_deinit(&m->known);
     mem_free(m);
 }
 

@@ -29,6 +29,7 @@ struct RedisModuleCtx {
     int db_index;          /* without a session */
     enum call_access held; /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
     int64_t now_ms;
+    bool granted; /* asked about an AUTH: it has made the caller a user */
     bool auto_memory;
     bool in_unit; /* what it tells the logs is one unit, which is open */
     struct context_owned *owned;

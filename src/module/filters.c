@@ -5,6 +5,7 @@
 #include "module/filters.h"
 
 #include "base/mem.h"
+#include "engine/busy.h"
 #include "engine/filter.h"
 #include "module/context.h"
 #include "module/text.h"
@@ -61,21 +62,20 @@ static void free_arguments(RedisModuleCommandFilterCtx *f)
     mem_free(f->argv);
 }
 
-/* Makes the strings the request's arguments: in the arena, large ones as the blobs that they are.
- */
+/* Makes the strings the request's arguments: in the arena, or the blobs that they are. */
 static void give_arguments(const RedisModuleCommandFilterCtx *f, struct request *request,
                            struct arena *arena)
 {
     size_t count = (size_t)f->argc;
     struct slice *argv = arena_alloc(arena, count * sizeof(*argv));
     struct blob **blobs = NULL;
+    if (request->blobs) {
+        blobs = arena_alloc(arena, count * sizeof(struct blob *));
+        memset(blobs, 0, count * sizeof(struct blob *));
+    }
     for (size_t i = 0; i < count; i++) {
         RedisModuleString *s = f->argv[i];
-        if (s->blob && !s->grown) {
-            if (!blobs) {
-                blobs = arena_alloc(arena, count * sizeof(struct blob *));
-                memset(blobs, 0, count * sizeof(struct blob *));
-            }
+        if (blobs && s->blob && !s->grown) {
             blobs[i] = blob_acquire(s->blob);
             argv[i] = text_slice(s);
         } else {
@@ -88,30 +88,25 @@ static void give_arguments(const RedisModuleCommandFilterCtx *f, struct request 
     *request = (struct request){f->argc, argv, blobs};
 }
 
-static void filter_held(const struct session *s, struct request *request, struct arena *arena)
-    REQUIRES(keyspace_lock)
+static void run_all(void *request)
+{
+    keyspace_assert_exclusive();
+    for (const RedisModuleCommandFilter *f = first; f; f = f->next) {
+        run_one(f, request);
+    }
+}
+
+/* The filters may run in the thread whose script takes long (busy.h); what is this one's is done
+ * here. */
+static void filter(const struct session *s, struct request *request, struct arena *arena)
 {
     RedisModuleCommandFilterCtx f = {.client_id = s->id};
     take_arguments(&f, request);
-    for (const RedisModuleCommandFilter *one = first; one; one = one->next) {
-        run_one(one, &f);
-    }
+    busy_run_within(run_all, &f);
     if (f.is_changed) {
         give_arguments(&f, request, arena);
     }
     free_arguments(&f);
-}
-
-static void filter(const struct session *s, struct request *request,
-                   struct arena *arena) NO_THREAD_SAFETY_ANALYSIS
-{
-    if (keyspace_is_exclusive()) {
-        filter_held(s, request, arena);
-    } else if (!keyspace_is_held()) {
-        keyspace_lock_exclusive();
-        filter_held(s, request, arena);
-        keyspace_unlock_exclusive();
-    }
 }
 
 void filters_setup(void)

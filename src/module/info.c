@@ -1,9 +1,12 @@
 /* See info.h. Functions of a RedisModuleInfoCtx fail outside of a section that was asked for. */
 #include "module/info.h"
 
-#include "keyspace/lock.h"
+#include "engine/busy.h"
 #include "module/context.h"
 #include "module/text.h"
+
+/* Some module has told, or has been there, that has sections. */
+static _Atomic bool some_tell;
 
 struct RedisModuleInfoCtx {
     const struct module *module;
@@ -37,7 +40,7 @@ static void end_dict(RedisModuleInfoCtx *info)
     }
 }
 
-static void append_held(struct RedisModuleInfoCtx *info) REQUIRES(keyspace_lock)
+static void append_all(RedisModuleInfoCtx *info) REQUIRES(keyspace_lock)
 {
     for (const struct module *m = loaded_first(); m; m = m->next) {
         if (!m->info) {
@@ -53,30 +56,26 @@ static void append_held(struct RedisModuleInfoCtx *info) REQUIRES(keyspace_lock)
     }
 }
 
-static bool somebody_tells(void)
-{
-    const struct module *m = loaded_first();
-    while (m && !m->info) {
-        m = m->next;
-    }
-    return m != NULL;
-}
-
 /* What a module's callback asks of INFO itself does not ask modules again. Keyspace lock,
  * exclusive. */
 static bool is_asking;
 
-static void append_once(struct RedisModuleInfoCtx *info) REQUIRES(keyspace_lock)
+static void append_held(void *info)
 {
+    keyspace_assert_exclusive();
     if (!is_asking) {
         is_asking = true;
-        append_held(info);
+        append_all(info);
         is_asking = false;
     }
 }
 
-void info_append_modules(struct buf *out, const struct slice *words, int count,
-                         bool first) NO_THREAD_SAFETY_ANALYSIS
+static bool exist(void)
+{
+    return atomic_load_explicit(&some_tell, memory_order_relaxed);
+}
+
+static void append(struct buf *out, const struct slice *words, int count, bool first)
 {
     struct RedisModuleInfoCtx info = {
         .out = out,
@@ -85,23 +84,18 @@ void info_append_modules(struct buf *out, const struct slice *words, int count,
         .all = asks(words, count, "modules") || asks(words, count, "everything"),
         .is_first = first,
     };
-    if (!somebody_tells()) {
-        return;
-    }
-    if (keyspace_is_exclusive()) {
-        append_once(&info);
-    } else if (!keyspace_is_held()) {
-        keyspace_lock_exclusive();
-        append_once(&info);
-        keyspace_unlock_exclusive();
-    }
+    busy_run_within(append_held, &info);
 }
+
+const struct info_guests module_info_guests = {exist, append};
 
 /* ---- for modules ---- */
 
 static int rm_register(RedisModuleCtx *ctx, RedisModuleInfoFunc info)
 {
+    keyspace_assert_exclusive();
     ctx->module->info = info;
+    atomic_store_explicit(&some_tell, true, memory_order_relaxed);
     return REDISMODULE_OK;
 }
 

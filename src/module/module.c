@@ -10,15 +10,17 @@
 #include "module/fork.h"
 #include "module/info.h"
 #include "module/loader.h"
+#include "module/users.h"
 
 void module_setup(void)
 {
     api_setup();
     modules_set_list(loaded_reply);
-    info_set_guests(info_append_modules);
+    info_set_guests(&module_info_guests);
     fork_setup();
     filters_setup();
     module_auth_setup();
+    users_setup();
 }
 
 void module_teardown(void)
@@ -28,6 +30,7 @@ void module_teardown(void)
     fork_teardown();
     filters_teardown();
     module_auth_teardown();
+    users_teardown();
     loader_teardown();
     call_teardown();
     admin_teardown();

@@ -4,18 +4,28 @@
 
 #include "base/mem.h"
 #include "engine/acl_log.h"
+#include "engine/cron.h"
 #include "module/text.h"
 #include "module/world.h"
 
-#include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
 struct RedisModuleUser {
     struct acl_user *own; /* NULL: the server's user `name` */
     char *name;
-    bool has_sessions; /* some client is, or was, this user's */
+    bool has_sessions; /* some client is, or was, this user: its rules change in the world */
 };
+
+/* Users that are to go, and whose clients are still there. State: keyspace; the count is atomic. */
+static struct {
+    struct acl_user **users;
+    _Atomic unsigned count;
+} doomed;
+
+/* How often the cron looks for them. */
+#define LOOK_PERIOD_MS 100
 
 void user_note_session(RedisModuleUser *user)
 {
@@ -42,32 +52,64 @@ static RedisModuleUser *rm_create(const char *name)
     return create(acl_unlisted_create(text), text);
 }
 
-static void close_clients(void *own) NO_THREAD_SAFETY_ANALYSIS
+/* ---- the end of a user ---- */
+
+/* Closes its clients, the caller after its reply. The world stands. */
+static void destroy_alone(void *own) NO_THREAD_SAFETY_ANALYSIS
 {
-    acl_close_clients(own, NULL);
+    struct acl_user *user = own;
+    const RedisModuleCtx *ctx = context_current();
+    acl_close_clients(user, ctx ? ctx->session : NULL);
+    acl_unlisted_destroy(&user);
 }
 
-/* Whether nobody is this user any more. */
-static bool is_left(RedisModuleUser *user) REQUIRES(keyspace_lock)
+static void doom(struct acl_user *user)
 {
-    RedisModuleCtx *ctx = context_current();
-    return !user->has_sessions || (ctx && world_run(ctx, close_clients, user->own));
+    unsigned count = atomic_load(&doomed.count);
+    doomed.users = mem_realloc(doomed.users, (count + 1) * sizeof(struct acl_user *));
+    doomed.users[count] = user;
+    atomic_store(&doomed.count, count + 1);
 }
 
-/* Its clients are closed. Where the world is not to be had for that they may nothing any more, and
- * the user stays until the server ends. */
+/* When a script keeps the world, the next look tries anew. */
+static void destroy_doomed(int64_t wall_ms UNUSED) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (atomic_load(&doomed.count) == 0 || !gil_try_stop_world()) {
+        return;
+    }
+    unsigned count = atomic_exchange(&doomed.count, 0);
+    for (unsigned i = 0; i < count; i++) {
+        destroy_alone(doomed.users[i]);
+    }
+    gil_resume_world();
+}
+
+void users_setup(void)
+{
+    static const struct cron_job job = {
+        .name = "module-users", .period_ms = LOOK_PERIOD_MS, .run = destroy_doomed};
+    cron_register(&job);
+}
+
+void users_teardown(void)
+{
+    unsigned count = atomic_exchange(&doomed.count, 0);
+    for (unsigned i = 0; i < count; i++) {
+        acl_unlisted_destroy(&doomed.users[i]);
+    }
+    mem_free(doomed.users);
+    doomed.users = NULL;
+}
+
+/* Its clients are closed: at once, or where the world is not to be had for that within a moment. */
 static void rm_free(RedisModuleUser *user)
 {
     keyspace_assert_exclusive();
-    if (user->own && is_left(user)) {
+    RedisModuleCtx *ctx = context_current();
+    if (user->own && !user->has_sessions) {
         acl_unlisted_destroy(&user->own);
-    } else if (user->own) {
-        struct slice rule = SLICE("reset");
-        struct buf error = {0};
-        bool done = acl_unlisted_set(user->own, &rule, 1, &error);
-        assert(done);
-        (void)done;
-        buf_deinit(&error);
+    } else if (user->own && (!ctx || !world_run(ctx, destroy_alone, user->own))) {
+        doom(user->own);
     }
     mem_free(user->name);
     mem_free(user);
@@ -95,15 +137,44 @@ static void rm_set_context_user(RedisModuleCtx *ctx, const RedisModuleUser *user
 
 /* ---- rules ---- */
 
-/* Users of the server's own change by ACL SETUSER only, which stops the world: ENOTSUP. */
-static bool set(RedisModuleUser *user, const struct slice *rules, int count, struct buf *error)
+struct change {
+    struct acl_user *user;
+    const struct slice *rules;
+    int count;
+    struct buf *error;
+    bool done;
+};
+
+static void apply_change(void *data)
 {
+    struct change *change = data;
+    change->done =
+        acl_unlisted_set(change->user, change->rules, change->count, change->error);
+}
+
+static bool fail_change(struct buf *error, const char *why)
+{
+    errno = ENOTSUP;
+    buf_append_cstr(error, why);
+    return false;
+}
+
+/* Not to be had (ENOTSUP): users of the server's own change by ACL SETUSER only; and one that
+ * clients are changes in the world only. */
+static bool set(RedisModuleUser *user, const struct slice *rules, int count, struct buf *error)
+    REQUIRES(keyspace_lock)
+{
+    struct change change = {user->own, rules, count, error, false};
+    RedisModuleCtx *ctx = context_current();
     if (!user->own) {
-        errno = ENOTSUP;
-        buf_append_cstr(error, "ERR this user is not the module's own: ACL SETUSER changes it");
-        return false;
+        return fail_change(error, "ERR this user is not the module's own: ACL SETUSER changes it");
     }
-    return acl_unlisted_set(user->own, rules, count, error);
+    if (!user->has_sessions) {
+        apply_change(&change);
+    } else if (!ctx || !world_run(ctx, apply_change, &change)) {
+        return fail_change(error, "ERR clients are this user: now its rules can't be changed");
+    }
+    return change.done;
 }
 
 static int rm_set_rule(RedisModuleUser *user, const char *rule)

@@ -6,6 +6,9 @@
 #include "engine/acl.h"
 #include "module/api.h"
 
+/* Boot, and its reverse, when no client is left. */
+void users_setup(void);
+void users_teardown(void);
 /* A session becomes a user of the module's own: its clients are closed when the user is freed. */
 void user_note_session(RedisModuleUser *user);
 /* What it stands for; NULL: the server has no user of that name any more. Awake. */
