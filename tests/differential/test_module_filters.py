@@ -47,6 +47,11 @@ def test_transactions(both):
     both("LRANGE", "k", 0, -1)
 
 
+def test_scripts(both):
+    for words in ("@insert k v", "LRANGE k 0 -1", "@delete SET s v", "GET s", "@replace a b", "@more x", "F.CALL @more x", "@delete"):
+        both("EVAL", "return redis.pcall(unpack(ARGV))", 0, *words.split())
+
+
 def test_they_go(both):
     both("F.OFF")
     both("@replace")

@@ -44,6 +44,14 @@ def test_values(both):
         both("S.LOG")
 
 
+def test_amid_reads(both):
+    for client in both.clients:
+        for _ in range(3):
+            replies = client.pipeline([("GET", "k"), ("CONFIG", "GET", "settings.number"), ("GET", "k"),
+                                       ("CONFIG", "GET", "settings.*")])
+            assert replies[:3] == [None, [b"settings.number", b"5"], None] and len(replies[3]) == 14
+
+
 def test_several_at_once(both):
     both("S.LOG")
     both("CONFIG", "SET", "settings.number", 8, "settings.flag", "no", "settings.choice", "four")

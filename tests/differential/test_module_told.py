@@ -44,6 +44,7 @@ def test_info_amid_other_things(both):
     ours.call("INFO", "told")
     assert b"told_text:plain" in ours.call("EXEC")[1]
     assert b"told_n:7" in ours.call("EVAL", "return redis.call('info', 'told')", 0)
+    assert b"told_n:7" in ours.pipeline([("GET", "k"), ("INFO", "told"), ("GET", "k")])[1]
 
 
 @pytest.mark.parametrize("section", ("-", "server", "told", "everything", "keyspace", "nope"))

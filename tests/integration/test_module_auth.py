@@ -80,24 +80,24 @@ def test_sent_together(kept):
             replies = c.pipeline([("GET", "k"), ("K.TURN", "u"), ("SET", "k", "v"), ("ACL", "WHOAMI"), ("RESET",), ("PING",)])
             assert replies[1] == 0 and replies[3:] == [b"u", b"RESET", b"PONG"]
             assert replies[2].startswith(b"NOPERM"), round
-        c.ok("ACL", "SETUSER", "default", ">p", "resetpass")
-        c.ok("ACL", "SETUSER", "default", "nopass")
 
 
 def test_in_transactions(kept):
-    with kept.connect() as c:
-        c.call("K.COUNTS")
-        for words in (("in",), ("out",), ("second",)):
-            c.ok("MULTI")
-            c.call("GET", "k")
-            c.call("AUTH", "u", *words)
-            c.call("GET", "k")
-            c.call("SET", "k", "v")
-            replies = c.call("EXEC")
-            assert replies[0] is None and replies[2] is None
-            assert isinstance(replies[1], Error) == (words == ("out",))
-            assert isinstance(replies[3], Error)
-        assert c.call("K.COUNTS") == [3, 1, 1]
+    for more in ([], [("SET", "k", "v")]):  # in shared mode at first, and in exclusive mode
+        for password in ("in", "out", "second", "right", "wrong"):
+            with kept.connect() as c:
+                c.call("K.COUNTS")
+                c.ok("MULTI")
+                for words in [("GET", "k"), ("AUTH", "u", password), ("ACL", "WHOAMI")] + more:
+                    assert c.call(*words) == b"QUEUED"
+                replies = c.call("EXEC")
+                denied = password in ("out", "wrong")
+                assert replies[0] is None and isinstance(replies[1], Error) == denied
+                assert replies[2] == (b"default" if denied else b"u")
+                assert not more or isinstance(replies[3], Error) != denied
+                assert c.call("K.COUNTS")[:2] == [1, int(password in ("second", "right", "wrong"))]
+        with kept.connect() as c:
+            c.call("DEL", "k")
 
 
 def test_own_users(kept):
