@@ -173,13 +173,13 @@ void module_auth_teardown(void)
 
 /* ---- for modules ---- */
 
-/* Only a connected client, and a user that is on. */
+/* Only a connected client, not one whose script calls, and a user that is on. */
 static int become(RedisModuleCtx *ctx, const struct acl_user *user,
                   RedisModuleUserChangedFunc changed, void *user_data, uint64_t *client_id)
     REQUIRES(keyspace_lock)
 {
     struct session *s = ctx->session;
-    if (!user || !user->enabled || !s || !s->owner) {
+    if (!user || !user->enabled || !s || !s->owner || s->script) {
         return REDISMODULE_ERR;
     }
     auth_become(s, user);
