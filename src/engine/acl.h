@@ -139,8 +139,9 @@ bool acl_load_file(const struct session *caller, struct buf *error) MUST_CHECK R
 /* Writes all users into the file: as a whole (temporary file, fsync, rename) or not at all. False
  * is logged with its reason. */
 bool acl_save_file(void) MUST_CHECK;
-/* After the configuration is read: users of its `user` lines, or of the aclfile. False with the
- * reason on standard error: the server must not start. Boot. */
+/* After the configuration is read and its modules are loaded, whose commands rules may name: users
+ * of its `user` lines, or of the aclfile. False with the reason on standard error: the server must
+ * not start. Boot; the world, if other threads are there. */
 bool acl_load_at_start(void) MUST_CHECK;
 
 /* ---- who connects (net/ says how) ---- */

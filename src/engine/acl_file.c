@@ -17,6 +17,11 @@ static struct {
     /* What `user` lines have said, until the server starts. */
     struct acl_user **users;
     int count;
+    struct waiting { /* of those the ones whose rules name what is unknown: modules may bring it */
+        struct acl_user *user;
+        struct buf rules; /* as words of a file, to be read again at the start */
+    } * waiting;
+    int waiting_count;
     struct buf started_lines; /* what CONFIG REWRITE would have written at the start */
     bool is_rewritten;        /* it has written something else since */
     /* Users of included files, whose lines stay there, and those lines as REWRITE spells them. */
@@ -248,6 +253,30 @@ bool acl_save_file(void)
 
 /* ---- keydb.conf ---- */
 
+static void keep_waiting(struct acl_user *user, const struct slice *rules, int count)
+{
+    int n = acl_file.waiting_count++;
+    acl_file.waiting = mem_realloc(acl_file.waiting, (size_t)(n + 1) * sizeof(*acl_file.waiting));
+    acl_file.waiting[n] = (struct waiting){.user = user};
+    config_append_words(&acl_file.waiting[n].rules, rules, count);
+}
+
+/* Applies rules; those of commands and categories that are unknown are left out. Why they are
+ * wrong, or NULL. */
+static const char *apply_known(struct acl_user *user, const struct slice *rules, int count,
+                               bool *some_unknown)
+{
+    enum acl_fault fault = ACL_FAULT_NONE;
+    for (int i = 0; i < count && fault == ACL_FAULT_NONE; i++) {
+        fault = acl_user_apply(user, rules[i]);
+        if (fault == ACL_FAULT_UNKNOWN) {
+            *some_unknown = true;
+            fault = ACL_FAULT_NONE;
+        }
+    }
+    return fault == ACL_FAULT_NONE ? NULL : acl_fault_text(fault);
+}
+
 /* A `user` line: validated here, where the file and line can be told, and kept until the start. */
 static bool user_parse(const struct option *option UNUSED, const struct slice *words, int count,
                        const char **error)
@@ -260,6 +289,7 @@ static bool user_parse(const struct option *option UNUSED, const struct slice *w
     struct slice *rules = mem_alloc((size_t)count * sizeof(*rules));
     struct buf scratch = {0};
     struct slice open;
+    bool some_unknown = false;
     *error = NULL;
     int joined = acl_join_rules(words + 1, count - 1, rules, &scratch, &open);
     if (!acl_name_is_valid(words[0])) {
@@ -269,9 +299,11 @@ static bool user_parse(const struct option *option UNUSED, const struct slice *w
     } else if (joined < 0) {
         *error = "Unmatched parentheses in selector definition";
     }
-    for (int i = 0; !*error && i < joined; i++) {
-        enum acl_fault fault = acl_user_apply(user, rules[i]);
-        *error = fault == ACL_FAULT_NONE ? NULL : acl_fault_text(fault);
+    if (!*error) {
+        *error = apply_known(user, rules, joined, &some_unknown);
+    }
+    if (!*error && some_unknown) {
+        keep_waiting(user, rules, joined);
     }
     buf_deinit(&scratch);
     mem_free(rules);
@@ -388,8 +420,56 @@ static bool user_lines(bool in_include UNUSED, struct buf *out, bool *lost)
     return acl_file.is_rewritten;
 }
 
+static void tell_fault(const char *fault)
+{
+    log_warning("Aborting: %s", fault);
+    fprintf(stderr, "Fatal error loading the users: %s\n", fault);
+}
+
+/* The user's rules once more, now that modules have been loaded. */
+static bool read_again(const struct waiting *w)
+{
+    struct slice rules[OPTION_MAX_WORDS];
+    struct buf scratch = {0}, error = {0};
+    struct acl_user *fresh = acl_user_create(slice_cstr(w->user->name));
+    int count = option_split_line(buf_slice(&w->rules), rules, OPTION_MAX_WORDS, &scratch);
+    for (int i = 0; i < count && error.len == 0; i++) {
+        enum acl_fault fault = acl_user_apply(fresh, rules[i]);
+        if (fault != ACL_FAULT_NONE) {
+            buf_printf(&error, "user %s: %s: %.*s", w->user->name, acl_fault_text(fault),
+                       (int)(rules[i].len < 128 ? rules[i].len : 128), rules[i].ptr);
+        }
+    }
+    bool fine = error.len == 0;
+    if (fine) {
+        acl_user_copy(w->user, fresh);
+    } else {
+        tell_fault(buf_cstr(&error));
+    }
+    acl_user_destroy(fresh);
+    buf_deinit(&scratch);
+    buf_deinit(&error);
+    return fine;
+}
+
+static bool read_waiting(void)
+{
+    bool fine = true;
+    for (int i = 0; i < acl_file.waiting_count; i++) {
+        fine = fine && read_again(&acl_file.waiting[i]);
+        buf_deinit(&acl_file.waiting[i].rules);
+    }
+    mem_free(acl_file.waiting);
+    acl_file.waiting = NULL;
+    acl_file.waiting_count = 0;
+    return fine;
+}
+
 static bool load_lines(void) NO_THREAD_SAFETY_ANALYSIS
 {
+    if (!read_waiting()) {
+        return false;
+    }
     struct users list = {acl_file.users, acl_file.count};
     acl_file.users = NULL;
     acl_file.count = 0;
@@ -417,8 +497,7 @@ static bool load_file_at_start(void) NO_THREAD_SAFETY_ANALYSIS
     }
     bool loaded = acl_load_file(NULL, &error);
     if (!loaded) {
-        log_warning("Aborting: %s", buf_cstr(&error));
-        fprintf(stderr, "Fatal error loading the users: %s\n", buf_cstr(&error));
+        tell_fault(buf_cstr(&error));
     }
     buf_deinit(&error);
     return loaded;

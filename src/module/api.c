@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "module/missing.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -76,6 +77,7 @@ int api_get(const char *name, void *pointer)
 {
     api_pointer function = api_find(name);
     if (!function) {
+        missing_note(name, pointer);
         return REDISMODULE_ERR;
     }
     memcpy(pointer, &function, sizeof(function));

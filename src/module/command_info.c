@@ -292,7 +292,7 @@ static int rm_set_command_info(RedisModuleCommand *command, const RedisModuleCom
 {
     struct module_command *c = (struct module_command *)command;
     bool valid;
-    if (!version_is_known(info->version) ||
+    if (!c->module->loading || !version_is_known(info->version) ||
         !arguments_are_valid(info->args, info->version->sizeof_arg)) {
         errno = EINVAL;
         return REDISMODULE_ERR;

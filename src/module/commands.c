@@ -176,7 +176,7 @@ void commands_forget(struct module *m)
 static int rm_create_command(RedisModuleCtx *ctx, const char *name, RedisModuleCmdFunc function,
                              const char *flags, int first, int last, int step)
 {
-    if (!ctx->module->loading) {
+    if (!ctx->module->loading || !ctx->module->name) {
         return REDISMODULE_ERR;
     }
     struct module_command *c = make(ctx->module, name, function, flags);

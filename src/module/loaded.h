@@ -19,7 +19,7 @@ struct module {
     struct slice *args; /* one block */
     int arg_count;
     void *library;            /* dlopen's */
-    int options;              /* SetModuleOptions */
+    _Atomic int options;      /* SetModuleOptions */
     bool loading;             /* its OnLoad runs */
     unsigned running;         /* calls into it that have not returned; keyspace lock, exclusive */
     RedisModuleInfoFunc info; /* adds its sections to INFO; NULL: it has none */

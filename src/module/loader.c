@@ -9,6 +9,7 @@
 #include "module/configs.h"
 #include "module/context.h"
 #include "module/filters.h"
+#include "module/missing.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
 
@@ -17,7 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-typedef int (*load_function)(void *ctx, RedisModuleString **argv, int argc);
+/* Names in a line of the log. */
+#define NAMES_BYTES 800
+
 typedef int (*unload_function)(void *ctx);
 
 /* ---- records ---- */
@@ -77,7 +80,8 @@ static void fetch_symbol(void *library, const char *name, void *function)
 }
 
 /* Runs OnLoad, in the world and with the keyspace lock, as any code of modules runs. */
-static int run_load(struct module *m, load_function load) REQUIRES(gil)
+static void run_load(struct module *m, missing_load load, struct missing_load_end *end)
+    REQUIRES(gil)
 {
     RedisModuleString **argv = mem_alloc((size_t)m->arg_count * sizeof(RedisModuleString *));
     RedisModuleCtx ctx;
@@ -87,7 +91,7 @@ static int run_load(struct module *m, load_function load) REQUIRES(gil)
     keyspace_lock_exclusive();
     context_begin(&ctx, m, ACCESS_WORLD);
     m->loading = true;
-    int result = load(&ctx, argv, m->arg_count);
+    missing_run_load(load, &ctx, argv, m->arg_count, end);
     m->loading = false;
     context_end(&ctx);
     keyspace_unlock_exclusive();
@@ -95,7 +99,6 @@ static int run_load(struct module *m, load_function load) REQUIRES(gil)
         text_release(argv[i]);
     }
     mem_free(argv);
-    return result;
 }
 
 /* What every module must be before its code is let in. */
@@ -124,22 +127,77 @@ static void withdraw(struct module *m) REQUIRES(gil)
     command_category_give_back(m->categories);
 }
 
-/* Why a module whose OnLoad has returned must be taken out again; NULL: it need not. */
-static const char *find_fault(const struct module *m, int result)
+/* Why it is not let in, if it is not. */
+static bool is_refused(const struct module *m, struct missing_load_end *end, struct buf *error)
 {
-    if (result != REDISMODULE_OK) {
-        return "refused";
+    bool refused = end->result != REDISMODULE_OK;
+    if (!refused && m->name && loaded_find(slice_cstr(m->name))) {
+        buf_printf(error, "%s: another module has the name '%s'", m->path, m->name);
+        return true;
     }
-    if (!m->name) {
-        return "has not called RedisModule_Init";
+    if (!refused && m->name && configs_are_loaded(m)) {
+        return false;
     }
-    return configs_are_loaded(m) ? NULL : "has options, and has not called RedisModule_LoadConfigs";
+    if (end->called.len > 0) {
+        buf_printf(error, "%s: its OnLoad called RedisModule_%s, which is not there yet", m->path,
+                   buf_cstr(&end->called));
+        return true;
+    }
+    buf_printf(error, "%s: its OnLoad %s", m->path,
+               end->gave_up   ? "gave up"
+               : end->cut_off ? "called a function that is not there yet"
+               : refused      ? "refused"
+               : m->name      ? "has options, and has not called RedisModule_LoadConfigs"
+                              : "has not called RedisModule_Init");
+    if (end->asked.len > 0) {
+        buf_printf(error, "; it asked for these functions, which are not there yet: %s",
+                   buf_cstr(&end->asked));
+    }
+    return true;
+}
+
+/* In lines as long as the log has them. */
+static void log_asked(const char *path, struct slice names)
+{
+    while (names.len > 0) {
+        const char *comma = names.len > NAMES_BYTES ? memrchr(names.ptr, ',', NAMES_BYTES) : NULL;
+        size_t len = comma ? (size_t)(comma - names.ptr) : names.len;
+        size_t step = comma ? len + 2 : len;
+        log_warning("Module %s asked for functions that are not there yet: %.*s", path, (int)len,
+                    names.ptr);
+        names = slice_of(names.ptr + step, names.len - step);
+    }
+}
+
+/* A module that has not been let in goes. */
+static void give_up(struct module *m, bool cut_off) REQUIRES(gil)
+{
+    withdraw(m);
+    if (!cut_off) { /* else threads of its own may be there still */
+        dlclose(m->library);
+    }
+    destroy(m);
+}
+
+/* Whether it is let in; else it is gone. */
+static bool enter(struct module *m, missing_load load, struct buf *error) REQUIRES(gil)
+{
+    struct missing_load_end end;
+    run_load(m, load, &end);
+    bool refused = is_refused(m, &end, error);
+    log_asked(m->path, buf_slice(&end.asked));
+    if (refused) {
+        give_up(m, end.cut_off);
+    }
+    buf_deinit(&end.called);
+    buf_deinit(&end.asked);
+    return !refused;
 }
 
 bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
 {
     void *library = open_library(path, error);
-    load_function load = NULL;
+    missing_load load = NULL;
     if (!library) {
         return false;
     }
@@ -156,6 +214,7 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
         withdraw(m);
         dlclose(library);
         destroy(m);
+    if (!enter(m, load, error)) {
         return false;
     }
     loaded_add(m);

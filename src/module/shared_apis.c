@@ -1,6 +1,7 @@
 /* See shared_apis.h. */
 #include "module/shared_apis.h"
 
+#include "base/lock.h"
 #include "base/mem.h"
 #include "module/context.h"
 
@@ -19,9 +20,11 @@ struct shared_use {
     struct shared_use *next;
 };
 
-static struct shared_api *apis;
-static struct shared_use *uses;
+static struct lock shared_lock = LOCK_INIT(LOCK_RANK_MODULES, "modules' shared functions");
+static struct shared_api *apis GUARDED_BY(shared_lock);
+static struct shared_use *uses GUARDED_BY(shared_lock);
 
+static struct shared_api *find(const char *name) REQUIRES(shared_lock);
 static struct shared_api *find(const char *name)
 {
     struct shared_api *a = apis;
@@ -31,6 +34,7 @@ static struct shared_api *find(const char *name)
     return a;
 }
 
+static void note_use(const struct module *user, const struct module *module) REQUIRES(shared_lock);
 static void note_use(const struct module *user, const struct module *module)
 {
     for (const struct shared_use *u = uses; u; u = u->next) {
@@ -45,15 +49,18 @@ static void note_use(const struct module *user, const struct module *module)
 
 bool shared_apis_are_used(const struct module *m)
 {
+    lock_acquire(&shared_lock);
     const struct shared_use *u = uses;
     while (u && u->module != m) {
         u = u->next;
     }
+    lock_release(&shared_lock);
     return u;
 }
 
 void shared_apis_withdraw(struct module *m)
 {
+    lock_acquire(&shared_lock);
     for (struct shared_api **link = &apis; *link;) {
         struct shared_api *a = *link;
         if (a->module == m) {
@@ -73,6 +80,7 @@ void shared_apis_withdraw(struct module *m)
             link = &u->next;
         }
     }
+    lock_release(&shared_lock);
 }
 
 static void append_name(struct buf *out, size_t begin, const struct module *m)
@@ -84,46 +92,52 @@ static void append_name(struct buf *out, size_t begin, const struct module *m)
 void shared_apis_append_used(struct buf *out, const struct module *m)
 {
     size_t begin = out->len;
+    lock_acquire(&shared_lock);
     for (const struct shared_use *u = uses; u; u = u->next) {
         if (u->user == m) {
             append_name(out, begin, u->module);
         }
     }
+    lock_release(&shared_lock);
 }
 
 void shared_apis_append_users(struct buf *out, const struct module *m)
 {
     size_t begin = out->len;
+    lock_acquire(&shared_lock);
     for (const struct shared_use *u = uses; u; u = u->next) {
         if (u->module == m) {
             append_name(out, begin, u->user);
         }
     }
+    lock_release(&shared_lock);
 }
 
 /* ---- for modules ---- */
 
 static int rm_export(RedisModuleCtx *ctx, const char *name, void *function)
 {
-    if (find(name)) {
-        return REDISMODULE_ERR;
+    lock_acquire(&shared_lock);
+    bool is_free = !find(name);
+    if (is_free) {
+        struct shared_api *a = mem_alloc(sizeof(*a));
+        *a = (struct shared_api){mem_dup(name, strlen(name)), function, ctx->module, apis};
+        apis = a;
     }
-    struct shared_api *a = mem_alloc(sizeof(*a));
-    *a = (struct shared_api){mem_dup(name, strlen(name)), function, ctx->module, apis};
-    apis = a;
-    return REDISMODULE_OK;
+    lock_release(&shared_lock);
+    return is_free ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
 static void *rm_get(RedisModuleCtx *ctx, const char *name)
 {
+    lock_acquire(&shared_lock);
     const struct shared_api *a = find(name);
-    if (!a) {
-        return NULL;
-    }
-    if (a->module != ctx->module) {
+    void *function = a ? a->function : NULL;
+    if (a && a->module != ctx->module) {
         note_use(ctx->module, a->module);
     }
-    return a->function;
+    lock_release(&shared_lock);
+    return function;
 }
 
 const struct api_function shared_functions[] = {

@@ -1,5 +1,5 @@
-/* What modules offer one another: functions by names of their own. State: world, or the keyspace
- * lock in exclusive mode. */
+/* What modules offer one another: functions by names of their own. State: under a leaf lock, since
+ * INFO reads what a module's command may change. Modules themselves go in the world only. */
 #ifndef MODULE_SHARED_APIS_H
 #define MODULE_SHARED_APIS_H
 

@@ -520,6 +520,16 @@ static bool begin_active(void)
     return fine;
 }
 
+static bool load_users(void)
+{
+    gil_wake();
+    gil_stop_world();
+    bool fine = acl_load_at_start();
+    gil_resume_world();
+    gil_sleep();
+    return fine;
+}
+
 /* Loads what there is, and serves. False (logged) when one of them cannot be. The addresses come
  * first: when another server has them, its files are left alone, which the loading might mend, and
  * its pid file. */
@@ -534,7 +544,7 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
-    if (!module_load_configured()) {
+    if (!module_load_configured() || !load_users()) {
         return false;
     }
     active_prepare();
@@ -591,9 +601,6 @@ int boot_run(void)
         return 1;
     }
     greet();
-    if (!acl_load_at_start()) {
-        return 1;
-    }
     supervise_setup(server_settings.supervised);
     setup();
     int status = serve();

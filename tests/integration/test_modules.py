@@ -47,6 +47,30 @@ def test_a_library_that_is_no_module(make_server):
     os.unlink(copy)
 
 
+def test_a_module_that_needs_what_is_not_there(make_server, ours_only):
+    """It is told what it asked for, and the server goes on. A module that calls it in a command is named by
+    the report of the crash."""
+    server = make_server({"enable-module-command": "yes"})
+    needs = path_of("needs")
+    with server.connect() as c, server.connect() as other:
+        c.ok("MODULE", "LOAD", needs, "list")
+        lacking = c.call("NEEDS.LACKS")
+        c.ok("MODULE", "UNLOAD", "needs")
+        if not lacking:
+            pytest.skip("all functions are there")
+        name = lacking[-1]
+        assert b"its OnLoad called %s, which is not there yet" % name in c.error("MODULE", "LOAD", needs, "call", name)
+        for how, word in (("refuse", b"refused"), ("abort", b"gave up")):
+            error = c.error("MODULE", "LOAD", needs, how)
+            assert word in error and all(one[len("RedisModule_"):] in error for one in lacking), error
+        assert c.call("MODULE", "LIST") == []
+        assert c.error("NEEDS.LACKS").startswith(b"ERR unknown command")
+        c.ok("SET", "k", "v")
+        assert other.call("GET", "k") == b"v"
+        c.ok("MODULE", "LOAD", needs, "list")
+    eventually(lambda: "asked for functions that are not there yet" in server.output(), "the log names them")
+
+
 def test_who_may_load(make_server):
     server = make_server()
     with server.connect() as c:
@@ -122,6 +146,28 @@ def test_rights_follow_commands(with_example):
         user.ok("AUTH", "u", "x")
         assert user.call("EX.GET", "k") is None
         assert user.error("EX.SET", "k", "v").startswith(b"NOPERM")
+
+
+@pytest.mark.parametrize("where", ("aclfile", "keydb.conf"))
+def test_users_of_files_may_name_commands_of_modules(make_server, tmp_path, where, ours_only):
+    users = "user u on nopass ~* &* -@all +ex.set +ex.box|get (+ex.get ~k) -get\n"
+    config = "loadmodule %s\n" % path_of("example")
+    if where == "aclfile":
+        (tmp_path / "users.acl").write_text(users)
+        config += "aclfile %s\n" % (tmp_path / "users.acl")
+    else:
+        config = users + config
+    server = make_server(config=config)
+    with server.connect() as c, server.connect() as user:
+        user.ok("AUTH", "u", "x")
+        user.ok("EX.SET", "k", "v")
+        assert user.call("EX.GET", "k") == b"v"
+        assert user.error("EX.GET", "other").startswith(b"NOPERM")
+        assert user.error("EX.DEL", "k").startswith(b"NOPERM")
+        assert user.call("EX.BOX", "get", "k") == [b"EX.BOX", b"get", b"k"]
+        assert b"+ex.set" in c.call("ACL", "GETUSER", "u")[5]
+    failing = make_server(config=config.replace("loadmodule", "#"), start=False)
+    assert "+ex.set" in failing.start_fails() or "ex.set" in failing.output()
 
 
 # ---- what commands do
