@@ -208,12 +208,6 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
         return false;
     }
     struct module *m = create(path, library, args, arg_count);
-    const char *why = find_fault(m, run_load(m, load));
-    if (why) {
-        buf_printf(error, "%s: its OnLoad %s", path, why);
-        withdraw(m);
-        dlclose(library);
-        destroy(m);
     if (!enter(m, load, error)) {
         return false;
     }
