@@ -169,6 +169,14 @@ struct key_spec {
     uint32_t flags;                           /* enum key_flag */
 };
 
+/* What becomes of a channel that command_extra.find_channels finds: flags of its key_place. */
+enum channel_flag {
+    CHANNEL_IS_PATTERN = 1 << 0,
+    CHANNEL_PUBLISHED = 1 << 1,
+    CHANNEL_SUBSCRIBED = 1 << 2,
+    CHANNEL_LEFT = 1 << 3
+};
+
 /* What a command that came with a module has beside its row (command_add). */
 struct command_extra {
     const char *module; /* the module's name */
@@ -176,6 +184,9 @@ struct command_extra {
     /* Finds the keys, as command.find_keys, whatever the row says of them. NULL: the row tells. */
     int (*find_keys)(const struct command *c, const struct slice *argv, int argc,
                      struct key_place *places, int max);
+    /* The same of channels, for ACL. NULL: it has none. */
+    int (*find_channels)(const struct command *c, const struct slice *argv, int argc,
+                         struct key_place *places, int max);
     /* Replies the arguments as COMMAND DOCS shows them, an array. NULL: there are none. */
     void (*reply_arguments)(const struct command *c, struct reply *r);
 };
@@ -268,11 +279,11 @@ static inline bool command_arity_fits(const struct command *c, int argc)
 {
     return c->arity >= 0 ? argc == c->arity : argc >= -c->arity;
 }
-/* Whether finding the command's keys asks a module: with the keyspace lock in exclusive mode, or not
- * at all. */
+/* Whether finding the command's keys or channels asks a module: with the keyspace lock in exclusive
+ * mode, or not at all. */
 static inline bool command_asks_module(const struct command *c)
 {
-    return c->extra && c->extra->find_keys;
+    return c->extra && (c->extra->find_keys || c->extra->find_channels);
 }
 
 /* Names of flag bits 0.. in COMMAND INFO's order and spelling, NULL-terminated ("" is never shown);

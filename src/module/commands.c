@@ -125,7 +125,10 @@ static struct module_command *make(struct module *m, const char *name, RedisModu
                                   .is_barrier = run_is_barrier,
                                   .group = "module"};
     c->extra = (struct command_extra){
-        .module = m->name, .owner = c, .find_keys = c->tells_keys ? run_find_keys : NULL};
+        .module = m->name,
+        .owner = c,
+        .find_keys = c->tells_keys ? run_find_keys : NULL,
+        .find_channels = c->tells_channels ? run_find_channels : NULL};
     return c;
 }
 

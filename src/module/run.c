@@ -94,14 +94,25 @@ static void ask_held(void *question)
     ask(q->command, q->argv, &q->request);
 }
 
+static int find(const struct command *c, const struct slice *argv, struct key_request request)
+{
+    struct question q = {run_command_of(c), argv, request};
+    busy_run_within(ask_held, &q);
+    return q.request.count;
+}
+
 int run_find_keys(const struct command *c, const struct slice *argv, int argc,
                   struct key_place *places, int max)
 {
-    struct question q = {.command = run_command_of(c),
-                         .argv = argv,
-                         .request = {.places = places, .max = max, .argc = argc}};
-    busy_run_within(ask_held, &q);
-    return q.request.count;
+    return find(c, argv, (struct key_request){.places = places, .max = max, .argc = argc});
+}
+
+int run_find_channels(const struct command *c, const struct slice *argv, int argc,
+                      struct key_place *places, int max)
+{
+    return find(c, argv,
+                (struct key_request){
+                    .places = places, .max = max, .argc = argc, .channels = true});
 }
 
 bool run_is_barrier(const struct call *c)

@@ -33,6 +33,9 @@ void run_container(struct call *c);
  * not at all, which is taken then. */
 int run_find_keys(const struct command *c, const struct slice *argv, int argc,
                   struct key_place *places, int max);
+/* The same of channels (command_extra.find_channels). */
+int run_find_channels(const struct command *c, const struct slice *argv, int argc,
+                      struct key_place *places, int max);
 /* command_row.is_barrier of commands of modules. */
 bool run_is_barrier(const struct call *c);
 /* The command has made its caller another user; of commands of modules only. */

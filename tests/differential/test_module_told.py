@@ -87,6 +87,20 @@ def test_rules_follow_commands(both):
     both("T.USER", "=-@all +get resetkeys %R~x (+set ~y)", "=+nope", "=(+get")
 
 
+def test_channels(both):
+    both("ACL", "SETUSER", "l", "on", "nopass", "+@all", "~*", "resetchannels", "&ch*", "&exact")
+    many = " ".join("s ch%d" % n for n in range(100))
+    for words in ("s ch1", "p ch1", "s other", "p other", "s* ch*", "s* ch1", "s* exact", "u other", "s ch1 p other",
+                  "s ch1 p exact", "- other", many, many + " s other", "s"):
+        both("ACL", "DRYRUN", "l", "T.LISTEN", *words.split())
+        for client in both.clients:  # amid reads, too
+            client.pipeline([("GET", "k"), ("ACL", "DRYRUN", "l", "T.LISTEN", *words.split())])
+    both("AUTH", "l", "")
+    for words in ("s ch1", "s other", "p ch1 s other", "u other"):
+        both("T.LISTEN", *words.split())
+    both("AUTH", "default", "")
+
+
 def test_children(both):
     for status in (0, 3):
         both("T.FORK", status, 0)

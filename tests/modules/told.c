@@ -185,6 +185,24 @@ static int t_denied(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
+/* T.LISTEN how channel [how channel ...]: how is made of s (subscribe), p (publish), u (leave) and *
+ * (a pattern); replies how many words there are. */
+static int t_listen(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    if (!RedisModule_IsChannelsPositionRequest(ctx)) {
+        return RedisModule_ReplyWithLongLong(ctx, argc);
+    }
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char *how = text_of(argv[i]);
+        uint64_t flags = (strchr(how, 's') ? REDISMODULE_CMD_CHANNEL_SUBSCRIBE : 0) |
+                         (strchr(how, 'p') ? REDISMODULE_CMD_CHANNEL_PUBLISH : 0) |
+                         (strchr(how, 'u') ? REDISMODULE_CMD_CHANNEL_UNSUBSCRIBE : 0) |
+                         (strchr(how, '*') ? REDISMODULE_CMD_CHANNEL_PATTERN : 0);
+        RedisModule_ChannelAtPosWithFlags(ctx, i + 1, (int)flags);
+    }
+    return REDISMODULE_OK;
+}
+
 /* ---- children ---- */
 
 static int last_child, last_status = -77, last_signal = -77;
@@ -388,7 +406,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
             return REDISMODULE_ERR;
         }
     }
-    return REDISMODULE_OK;
+    return RedisModule_CreateCommand(ctx, "t.listen", t_listen, "getchannels-api", 0, 0, 0);
 }
 
 int RedisModule_OnUnload(RedisModuleCtx *ctx)
