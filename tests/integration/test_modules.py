@@ -252,6 +252,31 @@ def test_calls_that_stop_the_world(with_example):
         c.ok("MODULE", "UNLOAD", "example")
 
 
+def test_asked_for_keys_amid_reads(with_example):
+    server = with_example()
+    with server.connect() as c:
+        c.ok("ACL", "SETUSER", "u", "+@all", "~a*")
+        for _ in range(20):
+            replies = c.pipeline([("GET", "k"), ("COMMAND", "GETKEYS", "EX.PAIRS", "2", "a", "b"), ("GET", "k"),
+                                  ("ACL", "DRYRUN", "u", "EX.PAIRS", "1", "a"), ("EX.PAIRS", "2", "a", "b")])
+            assert replies == [None, [b"a", b"b"], None, b"OK", 2]
+
+
+def test_asked_for_keys_beside_a_script(with_example):
+    server = with_example({"busy-reply-threshold": "20"})
+    with server.connect() as c, server.connect() as scripted:
+        clients = [server.connect() for _ in range(6)]
+        scripted.send("EVAL", "while true do end", 0)
+        eventually(lambda: isinstance(c.call("PING"), Error), "the script takes long")
+        for client in clients:  # of which the script's thread has some
+            assert client.error("EX.PAIRS", "2", "a", "b").startswith(b"BUSY")
+        c.ok("SCRIPT", "KILL")
+        assert isinstance(scripted.read(), Error)
+        for client in clients:
+            assert client.call("EX.PAIRS", "2", "a", "b") == 2
+            client.close()
+
+
 def test_log_and_slow_log(with_example):
     server = with_example()
     with server.connect() as c:
