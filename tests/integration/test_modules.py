@@ -266,6 +266,9 @@ def test_asked_for_keys_beside_a_script(with_example):
     server = with_example({"busy-reply-threshold": "20"})
     with server.connect() as c, server.connect() as scripted:
         clients = [server.connect() for _ in range(6)]
+        c.ok("ACL", "SETUSER", "u", "on", "nopass", "+@all", "~a*", "~b*")
+        for client in clients:
+            client.ok("AUTH", "u", "")  # whose rights depend on the keys
         scripted.send("EVAL", "while true do end", 0)
         eventually(lambda: isinstance(c.call("PING"), Error), "the script takes long")
         for client in clients:  # of which the script's thread has some
