@@ -139,20 +139,24 @@ static const void *object_of(const void *address)
     return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
+/* Behind frame `i` and those of the same object. */
+static int skip_object(void *const *frames, int count, int i)
+{
+    const void *object = i < count ? object_of(frames[i]) : NULL;
+    while (i < count && object_of(frames[i]) == object) {
+        i++;
+    }
+    return i;
+}
+
 /* Whether abort() was called by foreign code, and not by the server that it has called. The frames:
  * this handler's, those of the C library, who called abort. */
 static bool module_gave_up(void)
 {
     void *frames[ABORT_FRAMES];
-    const void *server = object_of((const void *)names), *library = object_of((void *)&abort);
-    int count = backtrace(frames, ABORT_FRAMES), i = 0;
-    while (i < count && object_of(frames[i]) != library) {
-        i++;
-    }
-    while (i < count && object_of(frames[i]) == library) {
-        i++;
-    }
-    return i < count && object_of(frames[i]) != server;
+    int count = backtrace(frames, ABORT_FRAMES);
+    int caller = skip_object(frames, count, skip_object(frames, count, 0));
+    return caller < count && object_of(frames[caller]) != object_of((const void *)names);
 }
 
 /* What is not ours goes to whom it went before: the report of crashes, or the system. */

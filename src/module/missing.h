@@ -11,8 +11,6 @@
 #include "base/buf.h"
 #include "module/context.h"
 
-struct missing_guard;
-
 typedef int (*missing_load)(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 
 struct missing_load_end {
