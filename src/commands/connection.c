@@ -80,10 +80,9 @@ static bool connection_authenticate(struct call *c, struct slice user, struct sl
     }
     if (!granted) {
         reply_error_slice(
-            c->reply,
-            error.len > 0
-                ? buf_slice(&error)
-                : SLICE("WRONGPASS invalid username-password pair or user is disabled."));
+            c->reply, error.len > 0
+                          ? buf_slice(&error)
+                          : SLICE("WRONGPASS invalid username-password pair or user is disabled."));
     }
     buf_deinit(&error);
     return granted;

@@ -105,8 +105,8 @@ void acl_teardown(void);
 struct acl_user *acl_unlisted_create(struct slice name);
 /* Frees it and nulls the caller's pointer. No session is this user's any more. */
 void acl_unlisted_destroy(struct acl_user **user);
-/* Applies rules to it, as acl_set_user: all of them or none. Of one that sessions are, in the world:
- * their threads look at it while they parse. */
+/* Applies rules to it, as acl_set_user: all of them or none. Of one that sessions are, in the
+ * world: their threads look at it while they parse. */
 bool acl_unlisted_set(struct acl_user *user, const struct slice *rules, int count,
                       struct buf *error) MUST_CHECK;
 /* Closes the clients that are a user's, and makes them nobody's; `caller` (may be NULL) after its

@@ -16,8 +16,8 @@ bool auth_default_takes_any(void);
 /* Checks user and password, in a time that tells nothing of either, and makes the session that
  * user's; false for wrong ones and users that are disabled. */
 bool auth_check(struct session *s, struct slice user, struct slice password) MUST_CHECK;
-/* Whether a session's change of user calls module code, now: the keyspace lock is needed in exclusive
- * mode, or not at all (it is taken then). */
+/* Whether a session's change of user calls module code, now: the keyspace lock is needed in
+ * exclusive mode, or not at all (it is taken then). */
 bool auth_wants_exclusive(const struct session *s);
 
 /* Whom AUTH asks before it looks at passwords: modules. With the keyspace lock in exclusive mode or

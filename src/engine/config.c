@@ -30,7 +30,7 @@ struct config_name {
 
 static struct {
     struct config_entry **entries; /* each allocated by itself: pointers stay */
-    unsigned count, added_count; /* of them config_add's */
+    unsigned count, added_count;   /* of them config_add's */
     struct config_name *chains[NAME_CHAINS];
     char *file_path;           /* absolute; NULL without a file */
     enum config_source source; /* of what is being read */

@@ -297,8 +297,7 @@ static inline const struct command *find_command(struct slice name)
 /* True when the session's user may not run it; the error is the call's refusal then. */
 static bool refuse_user(struct call *c, struct arena *arena)
 {
-    if (unlikely(!c->session->authenticated && auth_required() &&
-                 !(c->cmd->flags & CMD_NO_AUTH))) {
+    if (unlikely(!c->session->authenticated && auth_required() && !(c->cmd->flags & CMD_NO_AUTH))) {
         refuse_text(c, "NOAUTH Authentication required.");
         return true;
     }

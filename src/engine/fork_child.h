@@ -15,12 +15,12 @@
  * child of which the system knows nothing any more (somebody else waited for it, or the server was
  * started with SIGCHLD ignored) has ended too, and not well.
  *
- * CHILD_DEBUGGER and CHILD_MODULE differ: they run commands. All leaf locks are taken over its fork, in the order of
- * ranks (base/lock.h), so it finds none held and nothing behind them half changed; it holds what
- * its thread held, the keyspace lock in exclusive mode. What leads out of it is cut: logs, messages
- * to other threads, monitors, the clients that a long script serves. Of OpenSSL it may use what
- * takes no lock that is shared by connections: records of one that is established. A module's child
- * has no sockets at all.
+ * CHILD_DEBUGGER and CHILD_MODULE differ: they run commands. All leaf locks are taken over its
+ * fork, in the order of ranks (base/lock.h), so it finds none held and nothing behind them half
+ * changed; it holds what its thread held, the keyspace lock in exclusive mode. What leads out of it
+ * is cut: logs, messages to other threads, monitors, the clients that a long script serves. Of
+ * OpenSSL it may use what takes no lock that is shared by connections: records of one that is
+ * established. A module's child has no sockets at all.
  *
  * State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H

@@ -1,7 +1,7 @@
 /* Clients that modules authenticate: the caller of the command that runs becomes a user, without a
  * password. Who has done it may want to know, once, when the client ceases to be that user's: it
- * authenticates anew, resets, or ends. Modules may also be asked by AUTH and HELLO, before passwords
- * are looked at. State: keyspace. */
+ * authenticates anew, resets, or ends. Modules may also be asked by AUTH and HELLO, before
+ * passwords are looked at. State: keyspace. */
 #include "module/auth.h"
 
 #include "base/mem.h"

@@ -124,11 +124,11 @@ static struct module_command *make(struct module *m, const char *name, RedisModu
                                            (function ? CMD_BARRIER : 0),
                                   .is_barrier = run_is_barrier,
                                   .group = "module"};
-    c->extra = (struct command_extra){
-        .module = m->name,
-        .owner = c,
-        .find_keys = c->tells_keys ? run_find_keys : NULL,
-        .find_channels = c->tells_channels ? run_find_channels : NULL};
+    c->extra =
+        (struct command_extra){.module = m->name,
+                               .owner = c,
+                               .find_keys = c->tells_keys ? run_find_keys : NULL,
+                               .find_channels = c->tells_channels ? run_find_channels : NULL};
     return c;
 }
 

@@ -1,7 +1,7 @@
 /* Children that modules fork: one at a time. The child runs the module's code on a copy of all
  * memory, with pipes and files open but no sockets (engine/fork_child.h). It may log, and look at
- * keys as they were; nothing of it is heard outside; it ends by ExitFromChild. When it has ended its
- * module is told, in exclusive mode. State: keyspace; whether there is one, atomic. */
+ * keys as they were; nothing of it is heard outside; it ends by ExitFromChild. When it has ended
+ * its module is told, in exclusive mode. State: keyspace; whether there is one, atomic. */
 #include "module/fork.h"
 
 #include "base/log.h"

@@ -111,8 +111,7 @@ int run_find_channels(const struct command *c, const struct slice *argv, int arg
                       struct key_place *places, int max)
 {
     return find(c, argv,
-                (struct key_request){
-                    .places = places, .max = max, .argc = argc, .channels = true});
+                (struct key_request){.places = places, .max = max, .argc = argc, .channels = true});
 }
 
 bool run_is_barrier(const struct call *c)

@@ -148,8 +148,7 @@ struct change {
 static void apply_change(void *data)
 {
     struct change *change = data;
-    change->done =
-        acl_unlisted_set(change->user, change->rules, change->count, change->error);
+    change->done = acl_unlisted_set(change->user, change->rules, change->count, change->error);
 }
 
 static bool fail_change(struct buf *error, const char *why)

@@ -4,7 +4,8 @@
  *   nobody  handled, though nobody has been let in
  *   out     denied, with an error with a code; `plain`: without one
  *   second  what the other callback, registered before, looks after: it lets in
- * K.COUNTS replies how often each was asked and how often a client ceased to be its user. K.HIDE pos
+ * K.COUNTS replies how often each was asked and how often a client ceased to be its user. K.HIDE
+ * pos
  * ... hides arguments. K.FREE frees the own user. */
 #include "keydbmodule.h"
 
@@ -129,7 +130,7 @@ static const struct {
     RedisModuleCmdFunc function;
     const char *flags;
 } commands[] = {
-    {"k.counts", k_counts, ""},         {"k.hide", k_hide, ""}, {"k.free", k_free, ""},
+    {"k.counts", k_counts, ""},        {"k.hide", k_hide, ""}, {"k.free", k_free, ""},
     {"k.become", k_become, "no-auth"}, {"k.rule", k_rule, ""}, {"k.turn", k_become, ""},
 };
 

@@ -185,8 +185,8 @@ static int t_denied(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
-/* T.LISTEN how channel [how channel ...]: how is made of s (subscribe), p (publish), u (leave) and *
- * (a pattern); replies how many words there are. */
+/* T.LISTEN how channel [how channel ...]: how is made of s (subscribe), p (publish), u (leave) and
+ * * (a pattern); replies how many words there are. */
 static int t_listen(RedisModuleCtx *ctx, String **argv, int argc)
 {
     if (!RedisModule_IsChannelsPositionRequest(ctx)) {

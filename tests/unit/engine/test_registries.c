@@ -112,7 +112,8 @@ static void test_guests(void **state)
     assert_info("modules", "guests:1 1");
     assert_info("server clients", SERVER "\r\n" CLIENTS);
     assert_info("", SERVER "\r\n" CLIENTS "\r\n" ERRORSTATS);
-    const struct slice words[] = {SLICE("default"), SLICE("ALL"), SLICE("Server"), SLICE("Everything")};
+    const struct slice words[] = {SLICE("default"), SLICE("ALL"), SLICE("Server"),
+                                  SLICE("Everything")};
     assert_false(info_asks_guests(words, 3));
     assert_true(info_asks_guests(words, 4));
     assert_false(info_asks_guests(words, 0));

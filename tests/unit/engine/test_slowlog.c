@@ -267,8 +267,8 @@ static void test_marked_secrets(void **state)
 {
     (void)state;
     struct slice argv[64];
-    int argc = helper_words("get a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I",
-                            argv, 64);
+    int argc = helper_words(
+        "get a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I", argv, 64);
     struct call c = call_of(argv, argc);
     call_mark_secret(&c, 2);
     for (int i = 0; i < argc; i++) {
@@ -334,8 +334,8 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_threshold), TEST(test_entries), TEST(test_ids_go_on_and_newest_first),
-        TEST(test_trimming),  TEST(test_secrets), TEST(test_marked_secrets),
+        TEST(test_threshold),         TEST(test_entries), TEST(test_ids_go_on_and_newest_first),
+        TEST(test_trimming),          TEST(test_secrets), TEST(test_marked_secrets),
         TEST(test_without_a_session), TEST(test_threads),
     };
     thread_enter("test");
