@@ -249,7 +249,8 @@ static unsigned option_flags(unsigned flags)
 /* A record that is on no list yet; NULL with errno: EBUSY when OnLoad does not run, EINVAL for bad
  * flags or a bad name. */
 static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum kind kind,
-                                    unsigned flags)
+                                    unsigned flags, RedisModuleConfigApplyFunc apply,
+                                    void *user_data)
 {
     unsigned allowed = FLAGS_ALL;
     allowed &= kind == KIND_NUMERIC ? ~0U : ~(unsigned)REDISMODULE_CONFIG_MEMORY;
@@ -277,6 +278,8 @@ static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum 
     m->module = ctx->module;
     m->kind = kind;
     m->flags = flags;
+    m->apply = apply;
+    m->user_data = user_data;
     return m;
 }
 
@@ -311,14 +314,12 @@ static int rm_register_bool(RedisModuleCtx *ctx, const char *name, int initial, 
                             RedisModuleConfigGetBoolFunc get, RedisModuleConfigSetBoolFunc set,
                             RedisModuleConfigApplyFunc apply, void *user_data)
 {
-    struct module_config *m = create(ctx, name, KIND_BOOL, flags);
+    struct module_config *m = create(ctx, name, KIND_BOOL, flags, apply, user_data);
     if (!m) {
         return REDISMODULE_ERR;
     }
     m->get.of_bool = get;
     m->set.of_bool = set;
-    m->apply = apply;
-    m->user_data = user_data;
     return enlist(m, &(struct config_value){.number = initial});
 }
 
@@ -328,14 +329,12 @@ static int rm_register_numeric(RedisModuleCtx *ctx, const char *name, long long 
                                RedisModuleConfigSetNumericFunc set,
                                RedisModuleConfigApplyFunc apply, void *user_data)
 {
-    struct module_config *m = create(ctx, name, KIND_NUMERIC, flags);
+    struct module_config *m = create(ctx, name, KIND_NUMERIC, flags, apply, user_data);
     if (!m) {
         return REDISMODULE_ERR;
     }
     m->get.of_numeric = get;
     m->set.of_numeric = set;
-    m->apply = apply;
-    m->user_data = user_data;
     m->min = min;
     m->max = max;
     return enlist(m, &(struct config_value){.number = initial});
@@ -346,14 +345,12 @@ static int rm_register_string(RedisModuleCtx *ctx, const char *name, const char 
                               RedisModuleConfigSetStringFunc set, RedisModuleConfigApplyFunc apply,
                               void *user_data)
 {
-    struct module_config *m = create(ctx, name, KIND_STRING, flags);
+    struct module_config *m = create(ctx, name, KIND_STRING, flags, apply, user_data);
     if (!m) {
         return REDISMODULE_ERR;
     }
     m->get.of_string = get;
     m->set.of_string = set;
-    m->apply = apply;
-    m->user_data = user_data;
     return enlist(m, &(struct config_value){.text = slice_cstr(initial ? initial : "")});
 }
 
@@ -362,14 +359,12 @@ static int rm_register_enum(RedisModuleCtx *ctx, const char *name, int initial, 
                             RedisModuleConfigGetEnumFunc get, RedisModuleConfigSetEnumFunc set,
                             RedisModuleConfigApplyFunc apply, void *user_data)
 {
-    struct module_config *m = create(ctx, name, KIND_ENUM, flags);
+    struct module_config *m = create(ctx, name, KIND_ENUM, flags, apply, user_data);
     if (!m) {
         return REDISMODULE_ERR;
     }
     m->get.of_enum = get;
     m->set.of_enum = set;
-    m->apply = apply;
-    m->user_data = user_data;
     m->names = mem_calloc((size_t)count + 1, sizeof(*m->names));
     for (int i = 0; i < count; i++) {
         m->names[i] = (struct option_enum){mem_dup(names[i], strlen(names[i])), values[i]};

@@ -2,22 +2,13 @@
 
 import pytest
 
-from lib.modules import path_of
+from lib.modules import beside_redis, path_of
 
 
 @pytest.fixture
 def both(make_server, make_oracle, connect):
     """both(word, ...): the reply of both servers, which is the same."""
-    options = {"loadmodule": [path_of("filters")], "enable-module-command": "yes"}
-    clients = [connect(to=server) for server in (make_server(options), make_oracle(options))]
-
-    def call(*words):
-        replies = [client.call(*words) for client in clients]
-        assert replies[0] == replies[1], words
-        return replies[0]
-
-    call.clients = clients
-    return call
+    return beside_redis(make_server, make_oracle, connect, "filters")
 
 
 REQUESTS = ("@insert k v", "LRANGE k 0 -1", "@insert", "@delete SET s v", "@delete", "@replace a b c", "@more x", "@more",

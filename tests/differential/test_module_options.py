@@ -2,24 +2,14 @@
 
 import pytest
 
-from lib.modules import path_of
+from lib.modules import beside_redis, path_of
 from lib.resp import Error
-
-PLAIN = {"loadmodule": [path_of("settings")], "enable-module-command": "yes"}
 
 
 @pytest.fixture
 def both(make_server, make_oracle, connect):
     """both(word, ...): the reply of both servers, which is the same."""
-    clients = [connect(to=server) for server in (make_server(PLAIN), make_oracle(PLAIN))]
-
-    def call(*words):
-        replies = [client.call(*words) for client in clients]
-        assert replies[0] == replies[1], words
-        return replies[0]
-
-    call.clients = clients
-    return call
+    return beside_redis(make_server, make_oracle, connect, "settings")
 
 
 SETS = ("flag no", "flag yes", "FLAG no", "flag maybe", "number 7", "number 7", "number 13", "number 5000", "number x",

@@ -4,23 +4,13 @@ and here (tests/modules/told.c)."""
 import pytest
 
 from lib.bounds import eventually
-from lib.modules import path_of
+from lib.modules import beside_redis
 
 
 @pytest.fixture
 def both(make_server, make_oracle, connect):
     """both(word, ...): the reply of both servers, which is the same."""
-    options = {"loadmodule": [path_of("told")], "enable-module-command": "yes"}
-    servers = make_server(options), make_oracle(options)
-    clients = [connect(to=server) for server in servers]
-
-    def call(*words):
-        replies = [client.call(*words) for client in clients]
-        assert replies[0] == replies[1], words
-        return replies[0]
-
-    call.clients, call.servers = clients, servers
-    return call
+    return beside_redis(make_server, make_oracle, connect, "told")
 
 
 def told(client, *words):

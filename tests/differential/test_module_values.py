@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from lib.modules import path_of
+from lib.modules import beside_redis
 
 KEYS = "l big s z zbig h hbig x none".split()
 HOW = ("r", "w", "rw")
@@ -14,15 +14,7 @@ HOW = ("r", "w", "rw")
 @pytest.fixture
 def both(make_server, make_oracle, connect):
     """both(word, ...): the reply of both servers, which is the same."""
-    options = {"loadmodule": [path_of("values")], "enable-module-command": "yes"}
-    clients = [connect(to=server) for server in (make_server(options), make_oracle(options))]
-
-    def call(*words):
-        replies = [client.call(*words) for client in clients]
-        assert replies[0] == replies[1], words
-        return replies[0]
-
-    call.clients = clients
+    call = beside_redis(make_server, make_oracle, connect, "values")
     call("RPUSH", "l", "a", "b", "c")
     call("RPUSH", "big", *("element:%d" % n for n in range(2000)))
     call("SET", "s", "text")

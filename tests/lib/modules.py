@@ -25,3 +25,19 @@ def build():
 def path_of(name):
     """The shared object of tests/modules/<name>.c."""
     return os.path.join(build(), name + ".so")
+
+
+def beside_redis(make_server, make_oracle, connect, name, **options):
+    """call(word, ...) for a module here and in redis-server: the reply of both, which is the same. call.clients
+    and call.servers are the two, ours first."""
+    options = {"loadmodule": [path_of(name)], "enable-module-command": "yes", **options}
+    servers = make_server(options), make_oracle(options)
+    clients = [connect(to=server) for server in servers]
+
+    def call(*words):
+        replies = [client.call(*words) for client in clients]
+        assert replies[0] == replies[1], words
+        return replies[0]
+
+    call.clients, call.servers = clients, servers
+    return call
