@@ -167,15 +167,11 @@ static bool apply_changed(struct module *module, const char **error) REQUIRES(ke
 /* ---- as an option ---- */
 
 /* While it is registered its default is looked at, and told later (LoadConfigs). */
-static bool parse_option(const struct option *o, const struct slice *words, int count,
-                         const char **error) NO_THREAD_SAFETY_ANALYSIS
+static bool store(struct module_config *m, struct slice text,
+                  const char **error) NO_THREAD_SAFETY_ANALYSIS
 {
-    struct module_config *m = config_of(o);
     struct config_value v;
-    if (count != 1) {
-        return config_fail(error, "wrong number of arguments");
-    }
-    if (!config_value_parse(m, words[0], &v, error)) {
+    if (!config_value_parse(m, text, &v, error)) {
         return false;
     }
     if (!m->is_loaded && !m->module->loading_configs) {
@@ -188,6 +184,20 @@ static bool parse_option(const struct option *o, const struct slice *words, int 
     bool taken = enter();
     bool fine = tell_if_new(m, &v, error);
     leave(taken);
+    return fine;
+}
+
+/* Several words: those of flags. */
+static bool parse_option(const struct option *o, const struct slice *words, int count,
+                         const char **error)
+{
+    struct buf joined = {0};
+    for (int i = 0; i < count; i++) {
+        buf_append_cstr(&joined, i > 0 ? " " : "");
+        buf_append_slice(&joined, words[i]);
+    }
+    bool fine = store(config_of(o), buf_slice(&joined), error);
+    buf_deinit(&joined);
     return fine;
 }
 
@@ -243,11 +253,12 @@ static unsigned option_flags(unsigned flags)
     return (flags & REDISMODULE_CONFIG_IMMUTABLE ? OPTION_IMMUTABLE : 0) |
            (flags & REDISMODULE_CONFIG_SENSITIVE ? OPTION_SENSITIVE : 0) |
            (flags & REDISMODULE_CONFIG_HIDDEN ? OPTION_HIDDEN : 0) |
+           (flags & REDISMODULE_CONFIG_BITFLAGS ? OPTION_MULTI : 0) |
            (flags & REDISMODULE_CONFIG_PROTECTED ? OPTION_PROTECTED : 0);
 }
 
-/* A record that is on no list yet; NULL with errno: EBUSY when OnLoad does not run, EINVAL for bad
- * flags or a bad name. */
+/* A record that is on no list yet; NULL with errno: EBUSY when it is not OnLoad's time, EINVAL for
+ * bad flags or a bad name. */
 static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum kind kind,
                                     unsigned flags, RedisModuleConfigApplyFunc apply,
                                     void *user_data)
@@ -255,7 +266,7 @@ static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum 
     unsigned allowed = FLAGS_ALL;
     allowed &= kind == KIND_NUMERIC ? ~0U : ~(unsigned)REDISMODULE_CONFIG_MEMORY;
     allowed &= kind == KIND_ENUM ? ~0U : ~(unsigned)REDISMODULE_CONFIG_BITFLAGS;
-    if (!ctx->module->loading) {
+    if (!ctx->module->loading || !ctx->module->name) {
         errno = EBUSY;
         return NULL;
     }

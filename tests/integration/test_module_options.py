@@ -4,7 +4,7 @@ from lib.modules import path_of
 
 
 def test_lines_of_the_configuration(make_server):
-    config = "settings.number 42\nloadmodule %s\nsettings.word \"three little words\"\nsettings.flags \"one four\"\n"
+    config = "settings.number 42\nloadmodule %s\nsettings.word \"three little words\"\nsettings.flags one four\n"
     server = make_server({"enable-module-command": "yes"}, config=config % path_of("settings"), files=["server.conf"])
     with server.connect() as c:
         assert c.call("CONFIG", "GET", "settings.number")[1] == b"42"
