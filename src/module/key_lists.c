@@ -106,8 +106,7 @@ static int rm_list_set(RedisModuleKey *k, long index, RedisModuleString *value)
     return REDISMODULE_OK;
 }
 
-/* The element has that index afterwards. The count itself, -1, and both 0 and -1 where there is no
- * list append; before the first one a negative index cannot come, as in Redis. */
+/* The element has that index afterwards, counted in the longer list: 0 and -1 make a list. */
 static int rm_list_insert(RedisModuleKey *k, long index, RedisModuleString *value)
 {
     keyspace_assert_exclusive();
@@ -117,16 +116,20 @@ static int rm_list_insert(RedisModuleKey *k, long index, RedisModuleString *valu
     }
     const struct entry *there = k ? key_look(k)->entry : NULL;
     bool is_list = there && entry_type(there) == VALUE_LIST;
-    if (k && ((!there && (index == 0 || index == -1)) ||
-              (is_list && (index == (long)list_count(there) || index == -1)))) {
+    long count = is_list ? (long)list_count(there) : 0;
+    if (k && (!there || is_list) && (index == count || index == -1)) {
         return rm_list_push(k, REDISMODULE_LIST_TAIL, value);
     }
-    bool from_end = index < 0;
-    struct entry *e = list_at(k, &index, REDISMODULE_WRITE);
+    struct entry *e = key_value_checked(k, VALUE_LIST, REDISMODULE_WRITE);
     if (!e) {
         return REDISMODULE_ERR;
     }
-    list_insert(e, (uint64_t)index + from_end, text_slice(value));
+    long place = index < 0 ? count + 1 + index : index;
+    if (place < 0 || place > count) {
+        errno = EDOM;
+        return REDISMODULE_ERR;
+    }
+    list_insert(e, (uint64_t)place, text_slice(value));
     return REDISMODULE_OK;
 }
 

@@ -433,6 +433,11 @@ static int walk_step(RedisModuleCtx *ctx, RedisModuleKey *key, char step)
             return RedisModule_ReplyWithString(ctx, value);
         }
         break;
+    case 'a':
+        for (fields = 0;
+             RedisModule_StreamIteratorNextField(key, &field, &value) == REDISMODULE_OK; fields++) {
+        }
+        return RedisModule_ReplyWithLongLong(ctx, fields);
     case 'd':
         result = RedisModule_StreamIteratorDelete(key);
         break;
@@ -444,7 +449,8 @@ static int walk_step(RedisModuleCtx *ctx, RedisModuleKey *key, char step)
 }
 
 /* V.XWALK key how flags start|- end|- steps: flags are x (bounds excluded) and r (reverse); steps
- * are i (next ID), f (next field), d (delete), s (stop), S (start again). */
+ * are i (next ID), f (next field), a (all fields that are left), d (delete), s (stop), S (start
+ * again). Redis's iterator wants all fields read before the next ID. */
 static int v_xwalk(RedisModuleCtx *ctx, String **argv, int argc)
 {
     if (argc != 7) {
