@@ -421,9 +421,8 @@ static int rm_load(RedisModuleCtx *ctx)
         }
     }
     module->loading_configs = false;
-    if (fine && !apply_changed(module, &error)) {
-        log_warning("Module '%s': its options: %s", module->name, error);
-        fine = false;
+    for (struct module_config *m = module->configs; m; m = m->next) {
+        m->is_changed = false; /* nothing of it is applied, as in Redis */
     }
     return fine ? REDISMODULE_OK : REDISMODULE_ERR;
 }

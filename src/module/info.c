@@ -99,7 +99,7 @@ static int rm_register(RedisModuleCtx *ctx, RedisModuleInfoFunc info)
     return REDISMODULE_OK;
 }
 
-/* Text that cannot be taken for another field. */
+/* A name that cannot be taken for more. */
 static void append_safely(struct buf *out, struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -188,7 +188,7 @@ static int add_text(RedisModuleInfoCtx *info, const char *field, struct slice va
     if (!begin_field(info, field)) {
         return REDISMODULE_ERR;
     }
-    append_safely(info->out, value);
+    buf_append_slice(info->out, value); /* as it is, as in Redis */
     return end_field(info);
 }
 

@@ -115,12 +115,12 @@ static void rm_free(RedisModuleUser *user)
     mem_free(user);
 }
 
-/* Of the server's users; NULL where there is none, or it is disabled. */
+/* Of the server's users; NULL where there is none. */
 static RedisModuleUser *rm_find(RedisModuleString *name)
 {
     keyspace_assert_exclusive();
     const struct acl_user *user = acl_user_find(text_slice(name));
-    return user && user->enabled ? create(NULL, text_slice(name)) : NULL;
+    return user ? create(NULL, text_slice(name)) : NULL;
 }
 
 static RedisModuleString *rm_current_name(RedisModuleCtx *ctx)

@@ -28,7 +28,7 @@ def test_values(both):
         both("CONFIG", "SET", "settings." + name, *value)
         both("CONFIG", "GET", "settings." + name)
         both("S.LOG")
-    for value in ("one two", "none", "four", "one six", "two  one"):
+    for value in ("one two", "none", "four", "one six", "two one"):
         both("CONFIG", "SET", "settings.flags", value)
         both("CONFIG", "GET", "settings.flags")
         both("S.LOG")
@@ -48,7 +48,9 @@ def test_several_at_once(both):
     both("CONFIG", "GET", "settings.number")
     both("CONFIG", "SET", "settings.flag", "yes", "settings.number", 13)
     both("CONFIG", "GET", "settings.flag")
-    both("CONFIG", "SET", "settings.number", 99)
+    # 7.0 names the option without its module, 8.2 as it was given.
+    replies = [client.error("CONFIG", "SET", "settings.number", 99) for client in both.clients]
+    assert replies[0] == replies[1].replace(b"'number'", b"'settings.number'")
     both("CONFIG", "GET", "settings.number")
     both("CONFIG", "SET", "settings.number", 9, "maxmemory-policy", "nope")
     both("CONFIG", "GET", "settings.number")
@@ -61,7 +63,7 @@ def test_what_cannot_be_registered(both):
     both("CONFIG", "GET", "settings.*")
     both("MODULE", "LOAD", path_of("settings"), "bad")
     both("S.LOG")
-    both("S.LOG", "late")
+    assert both.clients[0].call("S.LOG", "late") == b"bad=EBUSY;" * 5  # as 8.2; 7.0 lets it be
 
 
 def test_loadex(both):

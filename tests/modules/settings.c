@@ -13,7 +13,7 @@ typedef RedisModuleString String;
 
 static int flag = -1;
 static long long number, memory;
-static String *word;
+static String *word, *fixed;
 static int choice, flags;
 static char told[4096];
 
@@ -72,20 +72,19 @@ static int set_number(const char *name, long long value, void *data, String **er
 static String *get_word(const char *name, void *data)
 {
     (void)name;
-    (void)data;
-    return word;
+    return *(String **)data;
 }
 
 static int set_word(const char *name, String *value, void *data, String **err)
 {
-    (void)data;
+    String **place = data;
     (void)err;
     note(name, text_of(value));
-    if (word) {
-        RedisModule_FreeString(NULL, word);
+    if (*place) {
+        RedisModule_FreeString(NULL, *place);
     }
     RedisModule_RetainString(NULL, value);
-    word = value;
+    *place = value;
     return REDISMODULE_OK;
 }
 
@@ -127,9 +126,9 @@ static int register_all(RedisModuleCtx *ctx)
            RedisModule_RegisterNumericConfig(ctx, "memory", 1024, REDISMODULE_CONFIG_MEMORY, 0,
                                              LLONG_MAX, get_number, set_number, NULL, &memory) ||
            RedisModule_RegisterStringConfig(ctx, "word", "two words", 0, get_word, set_word, NULL,
-                                            NULL) ||
+                                            &word) ||
            RedisModule_RegisterStringConfig(ctx, "fixed", "", REDISMODULE_CONFIG_IMMUTABLE,
-                                            get_word, set_word, NULL, NULL) ||
+                                            get_word, set_word, NULL, &fixed) ||
            RedisModule_RegisterEnumConfig(ctx, "choice", 1, 0, choices, values, 4, get_choice,
                                           set_choice, apply, &choice) ||
            RedisModule_RegisterEnumConfig(ctx, "flags", 3, REDISMODULE_CONFIG_BITFLAGS, choices,
@@ -186,9 +185,8 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
 int RedisModule_OnUnload(RedisModuleCtx *ctx)
 {
     (void)ctx;
-    if (word) {
-        RedisModule_FreeString(NULL, word);
-        word = NULL;
-    }
+    RedisModule_FreeString(NULL, word);
+    RedisModule_FreeString(NULL, fixed);
+    word = fixed = NULL;
     return REDISMODULE_OK;
 }
