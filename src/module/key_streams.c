@@ -202,7 +202,7 @@ static int rm_iterator_start(RedisModuleKey *k, int flags, RedisModuleStreamID *
     if (flags & ~(REDISMODULE_STREAM_ITERATOR_EXCLUSIVE | REDISMODULE_STREAM_ITERATOR_REVERSE)) {
         return fail(EINVAL);
     }
-    if (!key_value_checked(k, VALUE_STREAM, REDISMODULE_READ)) {
+    if (!key_value_checked(k, VALUE_STREAM, 0)) {
         return REDISMODULE_ERR;
     }
     if (k->walk) {
