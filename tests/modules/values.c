@@ -434,8 +434,8 @@ static int walk_step(RedisModuleCtx *ctx, RedisModuleKey *key, char step)
         }
         break;
     case 'a':
-        for (fields = 0;
-             RedisModule_StreamIteratorNextField(key, &field, &value) == REDISMODULE_OK; fields++) {
+        for (fields = 0; RedisModule_StreamIteratorNextField(key, &field, &value) == REDISMODULE_OK;
+             fields++) {
         }
         return RedisModule_ReplyWithLongLong(ctx, fields);
     case 'd':
