@@ -33,7 +33,10 @@ static void change(RedisModuleCommandFilterCtx *f)
         RedisModule_CommandFilterArgReplace(f, 0, make("RPUSH"));
         RedisModule_CommandFilterArgInsert(f, 2, make("between"));
         RedisModule_CommandFilterArgInsert(f, RedisModule_CommandFilterArgsCount(f), make("last"));
-        RedisModule_CommandFilterArgInsert(f, 99, make("nowhere"));
+        String *nowhere = make("nowhere"); /* it stays the module's */
+        if (RedisModule_CommandFilterArgInsert(f, 99, nowhere) != REDISMODULE_OK) {
+            RedisModule_FreeString(NULL, nowhere);
+        }
     } else if (strcmp(word, "@delete") == 0) {
         RedisModule_CommandFilterArgDelete(f, 0);
         RedisModule_CommandFilterArgDelete(f, 77);
