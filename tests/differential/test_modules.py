@@ -68,13 +68,16 @@ def test_strings(both):
     both("EX.PARTS", "q" * 50000)
 
 
-@pytest.mark.parametrize("flags", ("-", "3", "E", "3E", "0", "!", "!A", "!R", "S", "SE", "W", "WE", "M", "C", "CE"))
-def test_calls(both, flags):
-    for words in CALLED:
-        for how in ("describe", "proto") if "3" in flags else ("forward", "describe", "proto"):
-            both("EX.CALL", how, flags, *words.split())
+def test_calls(both):
+    for flags in "- 3 E 3E 0 ! !A !R S SE W WE M C CE".split():
+        both("FLUSHALL")
+        for words in FIXTURE:
+            both(*words.split())
+        for words in CALLED:
+            for how in ("describe", "proto") if "3" in flags else ("forward", "describe", "proto"):
+                both("EX.CALL", how, flags, *words.split())
+        both("GET", "n")
     both("EX.CALL", "forward", "x", "PING")
-    both("GET", "n")
 
 
 def test_keys(both):

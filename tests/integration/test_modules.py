@@ -198,7 +198,7 @@ def test_what_logs_are_told(with_example):
 
 
 def test_replicas_are_told(with_example):
-    server = with_example()
+    server = with_example({"repl-diskless-sync-delay": "0"})
     replica = with_example({"replicaof": "127.0.0.1 %d" % server.port}, files=["dump.rdb"])
     with server.connect() as c, replica.connect() as r:
         eventually(lambda: b"master_link_status:up" in r.call("INFO", "replication"), "the link")
@@ -293,7 +293,7 @@ def test_log_and_slow_log(with_example):
 def test_a_command_is_alone_on_all_threads(with_example):
     """Each command of the module adds one twice, by a call and beside it: nobody sees an odd number."""
     server = with_example()
-    rounds, faults = 300, []
+    rounds, faults = 150, []
 
     def add():
         with server.connect() as c:

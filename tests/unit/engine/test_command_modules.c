@@ -117,7 +117,7 @@ static void test_many(void **state)
 {
     (void)state;
     static struct command_row many[200];
-    static char names[200][16];
+    static char names[200][24];
     struct command *made[200];
     for (int i = 0; i < 200; i++) {
         snprintf(names[i], sizeof(names[i]), "many.%d", i);
@@ -147,7 +147,7 @@ static void test_subcommands(void **state)
     (void)state;
     struct command_row box = a_row("Box", 0, NULL);
     static struct command_row subs[20];
-    static char names[20][16];
+    static char names[20][24];
     uint16_t ids[20];
     box.arity = -2;
     struct command *container = command_add(&box, &extra);
