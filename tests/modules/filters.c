@@ -19,6 +19,15 @@ static String *make(const char *text)
     return RedisModule_CreateString(NULL, text, strlen(text));
 }
 
+/* A string that is not taken stays the module's. */
+static void insert(RedisModuleCommandFilterCtx *f, int pos, const char *text)
+{
+    String *s = make(text);
+    if (RedisModule_CommandFilterArgInsert(f, pos, s) != REDISMODULE_OK) {
+        RedisModule_FreeString(NULL, s);
+    }
+}
+
 /* @insert x y: SET x y x. @delete x y: x y. @replace: PING. @count a b: ECHO of how many there
  * were.
  */
@@ -31,12 +40,9 @@ static void change(RedisModuleCommandFilterCtx *f)
     const char *word = text_of(RedisModule_CommandFilterArgGet(f, 0));
     if (strcmp(word, "@insert") == 0) {
         RedisModule_CommandFilterArgReplace(f, 0, make("RPUSH"));
-        RedisModule_CommandFilterArgInsert(f, 2, make("between"));
-        RedisModule_CommandFilterArgInsert(f, RedisModule_CommandFilterArgsCount(f), make("last"));
-        String *nowhere = make("nowhere"); /* it stays the module's */
-        if (RedisModule_CommandFilterArgInsert(f, 99, nowhere) != REDISMODULE_OK) {
-            RedisModule_FreeString(NULL, nowhere);
-        }
+        insert(f, 2, "between");
+        insert(f, RedisModule_CommandFilterArgsCount(f), "last");
+        insert(f, 99, "nowhere");
     } else if (strcmp(word, "@delete") == 0) {
         RedisModule_CommandFilterArgDelete(f, 0);
         RedisModule_CommandFilterArgDelete(f, 77);
