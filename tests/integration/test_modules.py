@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from lib.bounds import eventually
-from lib.modules import path_of
+from lib.modules import in_threads, path_of
 from lib.resp import Error
 
 
@@ -318,24 +318,6 @@ def test_a_command_is_alone_on_all_threads(with_example):
     assert not faults
     with server.connect() as c:
         assert c.call("GET", "ex:told") == b"%d" % (4 * rounds * 3)
-
-
-def in_threads(*tasks):
-    """Runs all at once, and shows what went wrong in them."""
-    faults = []
-
-    def guarded(task):
-        try:
-            task()
-        except BaseException as fault:  # told by the thread that waits
-            faults.append(fault)
-
-    threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not faults, faults
 
 
 def test_coming_and_going_beside_clients(with_example):

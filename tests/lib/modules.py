@@ -1,9 +1,11 @@
-"""Modules that tests load: tests/modules/*.c, compiled by `make test-modules` when they are asked for."""
+"""Modules that tests load: tests/modules/*.c, compiled by `make test-modules` when they are asked for; what their tests
+share."""
 
 import fcntl
 import functools
 import os
 import subprocess
+import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -41,3 +43,21 @@ def beside_redis(make_server, make_oracle, connect, name, **options):
 
     call.clients, call.servers = clients, servers
     return call
+
+
+def in_threads(*tasks):
+    """Runs all at once, and shows what went wrong in them."""
+    faults = []
+
+    def guarded(task):
+        try:
+            task()
+        except BaseException as fault:  # told by the thread that waits
+            faults.append(fault)
+
+    threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults, faults
