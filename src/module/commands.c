@@ -223,7 +223,7 @@ static int rm_set_categories(RedisModuleCommand *command, const char *words)
     if (!m->module->loading || !each_word(words ? words : "", take_category, &categories)) {
         return REDISMODULE_ERR;
     }
-    m->row.categories |= categories;
+    m->row.categories = categories; /* in the place of those that were set before */
     if (!command_follow_row((struct command *)command_by_id(m->id))) {
         return REDISMODULE_ERR;
     }

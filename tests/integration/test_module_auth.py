@@ -1,6 +1,8 @@
 """Modules that let clients in (tests/modules/keeper.c): asked by AUTH and HELLO; users of their own; requests that are
 sent together with what changes the user; arguments that are hidden; all of that beside a script that takes long."""
 
+import errno
+
 import pytest
 
 from lib.bounds import eventually
@@ -125,6 +127,39 @@ def test_the_own_user_is_the_caller(kept):
         c.ok("AUTH", "whoever", "own")
         assert c.call("K.FREE") == 1
         assert c.is_closed()
+
+
+def test_rights_of_calls(kept):
+    with kept.connect() as c:
+        c.ok("ACL", "SETUSER", "w", "on", ">x", "~a*", "+get")
+        assert c.call("K.AS", "w", "GET", "abc") is None
+        for words, why in (("- GET k", b"'get' command"), ("w GET k", b"to access a key"), ("w ACL WHOAMI", b"'acl|whoami'")):
+            error = c.error("K.AS", *words.split())
+            assert error.startswith(b"NOPERM") and why in error
+        assert c.call("K.AS", "-", "ACL", "WHOAMI") == b"keeper-own"
+        assert c.call("K.AS", "none", "ACL", "WHOAMI") == c.call("ACL", "WHOAMI") == b"default"
+
+
+def test_categories(make_server):
+    server = make_server({"loadmodule": [path_of("keeper"), "mine", "a b", "read", "other", "mine"],
+                          "enable-module-command": "yes"})
+    with server.connect() as c:
+        assert c.call("K.CATEGORIES") == [0, errno.EINVAL, errno.EBUSY, 0, errno.EBUSY]
+        assert {b"mine", b"other"} <= set(c.call("ACL", "CAT"))
+        assert c.call("ACL", "CAT", "other") == [b"k.counts"]
+        assert c.call("COMMAND", "INFO", "k.counts")[0][6] == [b"@other"]
+        c.ok("ACL", "SETUSER", "w", "on", "nopass", "+@other")
+        c.ok("ACL", "SETUSER", "v", "on", "nopass", "+@all", "-@other")
+        for _ in range(2):
+            c.ok("MODULE", "UNLOAD", "keeper")
+            assert c.call("ACL", "CAT", "other") == []
+            c.ok("MODULE", "LOAD", path_of("keeper"), "other", "third")
+            assert c.call("K.CATEGORIES") == [0, 0]
+            c.ok("MODULE", "UNLOAD", "keeper")
+            c.ok("MODULE", "LOAD", path_of("keeper"), "third", "other")
+            assert c.call("ACL", "DRYRUN", "w", "K.COUNTS") == b"OK"
+            assert b"no permissions" in c.call("ACL", "DRYRUN", "v", "K.COUNTS")
+            assert c.call("ACL", "DRYRUN", "v", "K.HIDE", "1") == b"OK"
 
 
 def test_hidden_arguments(kept):

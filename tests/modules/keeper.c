@@ -6,9 +6,11 @@
  *   second  what the other callback, registered before, looks after: it lets in
  * K.COUNTS replies how often each was asked and how often a client ceased to be its user. K.HIDE
  * pos
- * ... hides arguments. K.FREE frees the own user. */
+ * ... hides arguments. K.FREE frees the own user. Arguments of the module are names of categories
+ * that it adds. */
 #include "keydbmodule.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -125,19 +127,76 @@ static int k_rule(RedisModuleCtx *ctx, String **argv, int argc)
                      : RedisModule_WrongArity(ctx);
 }
 
+/* K.AS -|user|none word ...: calls a command with the rights of the own user, the server's, the
+ * caller's. */
+static int k_as(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    if (argc < 3) {
+        return RedisModule_WrongArity(ctx);
+    }
+    bool is_own = strcmp(text_of(argv[1]), "-") == 0,
+         is_none = strcmp(text_of(argv[1]), "none") == 0;
+    RedisModuleUser *found =
+        is_own || is_none ? NULL : RedisModule_GetModuleUserFromUserName(argv[1]);
+    RedisModule_SetContextUser(ctx, is_own ? own : found);
+    errno = 0;
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ctx, text_of(argv[2]), "vCE", argv + 3, (size_t)(argc - 3));
+    RedisModule_SetContextUser(ctx, NULL);
+    if (found) {
+        RedisModule_FreeModuleUser(found);
+    }
+    if (!reply) {
+        return RedisModule_ReplyWithNull(ctx);
+    }
+    RedisModule_ReplyWithCallReply(ctx, reply);
+    RedisModule_FreeCallReply(reply);
+    return REDISMODULE_OK;
+}
+
+/* Of the categories that were to be added, the errno of each; 0: it was added. */
+static int results[8], result_count;
+
+static int k_categories(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_ReplyWithArray(ctx, result_count);
+    for (int i = 0; i < result_count; i++) {
+        RedisModule_ReplyWithLongLong(ctx, results[i]);
+    }
+    return REDISMODULE_OK;
+}
+
+/* Redis 7.4. K.COUNTS is in each of the categories. */
+static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
+{
+    RedisModuleCommand *command = RedisModule_GetCommand(ctx, "k.counts");
+    for (result_count = 0; result_count < count && result_count < 8; result_count++) {
+        const char *name = text_of(names[result_count]);
+        errno = 0;
+        bool added = RedisModule_AddACLCategory(ctx, name) == REDISMODULE_OK;
+        results[result_count] = added ? 0 : errno;
+        if (added && RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static const struct {
     const char *name;
     RedisModuleCmdFunc function;
     const char *flags;
 } commands[] = {
-    {"k.counts", k_counts, ""},        {"k.hide", k_hide, ""}, {"k.free", k_free, ""},
-    {"k.become", k_become, "no-auth"}, {"k.rule", k_rule, ""}, {"k.turn", k_become, ""},
+    {"k.counts", k_counts, ""}, {"k.hide", k_hide, ""},
+    {"k.free", k_free, ""},     {"k.become", k_become, "no-auth"},
+    {"k.rule", k_rule, ""},     {"k.turn", k_become, ""},
+    {"k.as", k_as, ""},         {"k.categories", k_categories, ""},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
 {
-    (void)argv;
-    (void)argc;
     if (RedisModule_Init(ctx, "keeper", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
@@ -150,6 +209,9 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
     if (RedisModule_RegisterAuthCallback) { /* Redis 7.2 */
         RedisModule_RegisterAuthCallback(ctx, second);
         RedisModule_RegisterAuthCallback(ctx, first);
+    }
+    if (argc > 0 && RedisModule_AddACLCategory && !add_categories(ctx, argv, argc)) {
+        return REDISMODULE_ERR;
     }
     return make_own() ? REDISMODULE_OK : REDISMODULE_ERR;
 }
