@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/busy.h"
 #include "engine/config.h"
 #include "engine/gate.h"
 #include "keyspace/lock.h"
@@ -201,15 +202,26 @@ static bool parse_option(const struct option *o, const struct slice *words, int 
     return fine;
 }
 
-static void format_option(const struct option *o, struct buf *out) NO_THREAD_SAFETY_ANALYSIS
+struct question {
+    const struct module_config *config;
+    struct buf *out;
+};
+
+static void ask_held(void *question)
 {
-    const struct module_config *m = config_of(o);
-    if (!m->is_loaded) {
-        buf_append_cstr(out, o->initial);
+    const struct question *q = question;
+    keyspace_assert_exclusive();
+    ask(q->config, q->out);
+}
+
+/* Beside a script that takes long its thread asks (busy.h). */
+static void format_option(const struct option *o, struct buf *out)
+{
+    struct question q = {config_of(o), out};
+    if (q.config->is_loaded) {
+        busy_run_within(ask_held, &q);
     } else {
-        bool taken = enter();
-        ask(m, out);
-        leave(taken);
+        buf_append_cstr(out, o->initial);
     }
 }
 
