@@ -123,6 +123,10 @@ WRITE_COMMAND(server_swapdb)
 
 PLAIN_COMMAND(server_info)
 {
+    if (c->held == ACCESS_SHARED && info_asks_guests(c->argv + 1, c->argc - 1)) {
+        call_need_exclusive(c);
+        return;
+    }
     struct buf out = {0};
     call_settle_accounts();
     info_write(&out, c->argv + 1, c->argc - 1);

@@ -57,6 +57,7 @@ struct call {
     bool needs_exclusive;    /* see call_need_exclusive */
     bool retry;              /* a parked call that is run again (block.h) */
     bool waits;              /* set by call_block, or while it goes on in slices: no reply yet */
+    uint32_t secrets;        /* arguments that its handler has marked as such (redact.h) */
     struct parked_call *parked;  /* what waits, or in a retry is run again; else NULL */
     bool propagated;             /* its handler has told the logs what it did (propagate.h) */
     bool has_told_peers;         /* and in a form of their own the peers */

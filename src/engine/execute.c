@@ -295,6 +295,23 @@ static inline const struct command *find_command(struct slice name)
     return cmd;
 }
 
+/* True when the session's user may not run it; the error is the call's refusal then. */
+static bool refuse_user(struct call *c, struct arena *arena)
+{
+    if (unlikely(!c->session->authenticated && auth_required() && !(c->cmd->flags & CMD_NO_AUTH))) {
+        refuse_text(c, "NOAUTH Authentication required.");
+        return true;
+    }
+    return unlikely(!acl_is_unlimited(c->session)) && refuse_denied(c, arena);
+}
+
+void call_check_user_again(struct call *c, struct arena *arena)
+{
+    if (c->cmd && !c->refusal.ptr) {
+        (void)refuse_user(c, arena);
+    }
+}
+
 /* Prepares the call of a command that is found, whatever it is. Out of line, so that the usual way
  * saves no registers for it. */
 static __attribute__((noinline)) void prepare_found(struct call *c, struct arena *arena)
@@ -302,10 +319,7 @@ static __attribute__((noinline)) void prepare_found(struct call *c, struct arena
     const struct command *cmd = c->cmd;
     if (unlikely(!command_arity_fits(cmd, c->argc))) {
         refuse_arity(c, arena);
-    } else if (unlikely(!c->session->authenticated && auth_required() &&
-                        !(cmd->flags & CMD_NO_AUTH))) {
-        refuse_text(c, "NOAUTH Authentication required.");
-    } else if (unlikely(!acl_is_unlimited(c->session)) && refuse_denied(c, arena)) {
+    } else if (refuse_user(c, arena)) {
         assert(c->refusal.ptr);
     } else if (unlikely(is_only_listening(c))) {
         refuse_subscribed(c, arena);

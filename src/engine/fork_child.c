@@ -13,11 +13,14 @@
 #include "engine/propagate.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +34,7 @@ static void (*begin_child)(enum child_kind kind);
 static _Atomic int told[TOLD_MAX]; /* their pids; 0: free */
 static bool is_child;
 static _Atomic uint64_t latest_us;
+static _Atomic bool module_runs;
 
 uint64_t fork_child_latest_us(void)
 {
@@ -42,6 +46,16 @@ void fork_child_reset_stats(void)
     atomic_store_explicit(&latest_us, 0, memory_order_relaxed);
 }
 
+void fork_child_note_module(bool runs)
+{
+    atomic_store_explicit(&module_runs, runs, memory_order_relaxed);
+}
+
+bool fork_child_module_runs(void)
+{
+    return atomic_load_explicit(&module_runs, memory_order_relaxed);
+}
+
 bool fork_child_is_here(void)
 {
     return is_child;
@@ -50,6 +64,52 @@ bool fork_child_is_here(void)
 void fork_child_set_begin(void (*begin)(enum child_kind kind))
 {
     begin_child = begin;
+}
+
+static void close_if_socket(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode)) {
+        close(fd);
+    }
+}
+
+/* Without /proc: up to the limit. */
+static void close_sockets(void)
+{
+    DIR *open_files = opendir("/proc/self/fd");
+    if (!open_files) {
+        long limit = sysconf(_SC_OPEN_MAX);
+        for (int fd = 3; fd < limit; fd++) {
+            close_if_socket(fd);
+        }
+        return;
+    }
+    const struct dirent *file;
+    while ((file = readdir(open_files)) != NULL) {
+        int fd = (int)strtol(file->d_name, NULL, 10);
+        if (fd > 2 && fd != dirfd(open_files)) {
+            close_if_socket(fd);
+        }
+    }
+    closedir(open_files);
+}
+
+/* Connections that the server closes are to be closed, whatever this process does. */
+static void close_files(int keep)
+{
+    if (keep == FORK_CHILD_KEEP_FILES) {
+        close_sockets();
+        return;
+    }
+    if (keep < 3) {
+        close_range(3, ~0U, 0);
+        return;
+    }
+    if (keep > 3) {
+        close_range(3, (unsigned)keep - 1, 0);
+    }
+    close_range((unsigned)keep + 1, ~0U, 0);
 }
 
 /* Of a child that runs commands: nothing of it is heard outside. */
@@ -65,7 +125,8 @@ static void cut_off(void)
 bool fork_child_runs(enum child_kind kind)
 {
     bool writes = kind == CHILD_SAVE || kind == CHILD_AOF_REWRITE || kind == CHILD_TRANSFER;
-    return kind == CHILD_DEBUGGER || (writes && modules_want(MODULES_PERSISTENCE));
+    return kind == CHILD_DEBUGGER || kind == CHILD_MODULE ||
+           (writes && modules_want(MODULES_PERSISTENCE));
 }
 
 /* What the child does first. */
@@ -83,15 +144,7 @@ static void become_child(enum child_kind kind, int parent, int keep)
     }
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
-    /* Connections that the server closes are to be closed, whatever this process does. */
-    if (keep < 3) {
-        close_range(3, ~0U, 0);
-    } else {
-        if (keep > 3) {
-            close_range(3, (unsigned)keep - 1, 0);
-        }
-        close_range((unsigned)keep + 1, ~0U, 0);
-    }
+    close_files(keep);
     if (begin_child) {
         begin_child(kind);
     }

@@ -35,6 +35,7 @@ struct parked_call {
     uint64_t ticks;          /* its runs took */
     bool wrote;              /* the log has grown by it */
     bool stays;              /* CLIENT UNBLOCK leaves it waiting */
+    uint32_t secrets;        /* call.secrets */
     uint64_t number;         /* parked_peers' */
     void *state;             /* the handler's */
     void (*destroy_state)(void *state);
@@ -120,6 +121,7 @@ struct parked_call *parked_create(const struct call *c, const struct block *b)
         .session = c->session,
         .deadline_ms = deadline_after(b->timeout_ms),
         .state = b->state,
+        .secrets = c->secrets,
         .destroy_state = b->destroy_state ? b->destroy_state : mem_free,
     };
     if (b->event.ptr) {
@@ -189,6 +191,7 @@ static struct call call_of(struct parked_call *p)
         .db = p->db,
         .session = p->session,
         .held = ACCESS_EXCLUSIVE,
+        .secrets = p->secrets,
         .retry = true,
         .parked = p,
     };

@@ -19,11 +19,21 @@
 
 /* ---- life ---- */
 
+static _Thread_local RedisModuleCtx *current;
+
+RedisModuleCtx *context_current(void)
+{
+    return current;
+}
+
+/* The module's code is about to run. */
 static void begin_running(RedisModuleCtx *ctx)
 {
     const struct module *m = ctx->module;
     ctx->module->running++;
     ctx->outer = modules_running;
+    ctx->around = current;
+    current = ctx;
     modules_running = m->name ? m->name : m->path;
 }
 
@@ -88,6 +98,7 @@ void context_leave(RedisModuleCtx *ctx)
     }
     context_end_unit(ctx);
     ctx->module->running--;
+    current = ctx->around;
     modules_running = ctx->outer;
 }
 
@@ -134,6 +145,7 @@ void context_end(RedisModuleCtx *ctx)
     arena_deinit(&ctx->pool);
     ctx->module->running--;
     modules_running = ctx->outer;
+    current = ctx->around;
 }
 
 void context_begin_unit(RedisModuleCtx *ctx)

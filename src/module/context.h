@@ -22,16 +22,20 @@ struct context_owned {
 struct RedisModuleCtx {
     int (*get_api)(const char *name, void *pointer); /* first: RedisModule_Init reads it */
     struct module *module;
-    const char *outer; /* modules_running before */
+    const char *outer;      /* modules_running before */
+    RedisModuleCtx *around; /* context_current before */
     struct call *call; /* the command that runs; NULL: the module was called for another reason */
     struct session *session; /* the caller's; NULL: nobody's */
     struct reply *reply;     /* where replies go; NULL: nowhere */
-    int db_index;            /* without a session */
-    enum call_access held;   /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
+    const RedisModuleUser
+        *user;             /* whose rights calls check (SetContextUser); NULL: the session's */
+    int db_index;          /* without a session */
+    enum call_access held; /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
     int64_t now_ms;
-    bool yields; /* it has said so, and is one of those that busy.h knows */
-    bool alone;  /* without a call, and nobody else's is amid: the world may be stopped */
-    bool looks;  /* amid a change: it reads, and changes nothing */
+    bool yields;  /* it has said so, and is one of those that busy.h knows */
+    bool alone;   /* without a call, and nobody else's is amid: the world may be stopped */
+    bool looks;   /* amid a change: it reads, and changes nothing */
+    bool granted; /* asked about an AUTH: it has made the caller a user */
     bool auto_memory;
     bool in_unit; /* what it tells the logs is one unit, which is open */
     struct context_owned *owned;
@@ -65,6 +69,9 @@ void context_enter(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
 void context_leave(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
 /* Frees what AutoMemory looks after. With the lock where that may be keys. */
 void context_free_owned(RedisModuleCtx *ctx);
+/* The innermost context of the calling thread, for functions that are not told theirs; NULL: none.
+ */
+RedisModuleCtx *context_current(void);
 
 /* Where AutoMemory is on the thing is freed with the context, unless it is disowned before. */
 void context_own(RedisModuleCtx *ctx, void *thing, void (*destroy)(void *thing));

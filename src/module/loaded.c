@@ -2,6 +2,7 @@
 #include "module/loaded.h"
 
 #include "base/field.h"
+#include "module/filters.h"
 #include "module/shared_apis.h"
 #include "resp/reply.h"
 
@@ -102,7 +103,8 @@ void loaded_append_info(struct buf *out)
         field_part_text(out, "module:name=", m->name);
         field_part_i64(out, ",ver=", m->version);
         field_part_i64(out, ",api=", m->api_version);
-        buf_append_cstr(out, ",filters=0,usedby=[");
+        field_part_u64(out, ",filters=", filters_count(m));
+        buf_append_cstr(out, ",usedby=[");
         shared_apis_append_users(out, m);
         buf_append_cstr(out, "],using=[");
         shared_apis_append_used(out, m);

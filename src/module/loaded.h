@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct module_command;
+struct module_config;
 struct reply;
 
 struct module {
@@ -17,12 +18,16 @@ struct module {
     char *path;
     struct slice *args; /* one block */
     int arg_count;
-    void *library;       /* dlopen's */
-    _Atomic int options; /* SetModuleOptions */
-    bool loading;        /* its OnLoad runs */
-    unsigned running;    /* calls into it that have not returned; keyspace lock, exclusive */
-    unsigned blocked;    /* clients that it has blocked; the same */
-    unsigned timers;     /* that have not fired; the same */
+    void *library;            /* dlopen's */
+    _Atomic int options;      /* SetModuleOptions */
+    bool loading;             /* its OnLoad runs */
+    unsigned running;         /* calls into it that have not returned; keyspace lock, exclusive */
+    unsigned blocked;         /* clients that it has blocked; the same */
+    unsigned timers;          /* that have not fired; the same */
+    RedisModuleInfoFunc info; /* adds its sections to INFO; NULL: it has none */
+    uint32_t categories;      /* that it has added */
+    struct module_config *configs; /* its options, in order of registration */
+    bool loading_configs;          /* LoadConfigs runs */
     struct module_command **commands;
     unsigned command_count;
     struct module *next; /* in order of loading */

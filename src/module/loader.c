@@ -5,9 +5,12 @@
 #include "base/mem.h"
 #include "engine/call.h"
 #include "engine/modules.h"
+#include "module/auth.h"
 #include "module/commands.h"
+#include "module/configs.h"
 #include "module/context.h"
 #include "module/key_events.h"
+#include "module/filters.h"
 #include "module/missing.h"
 #include "module/server_events.h"
 #include "module/shared_apis.h"
@@ -69,6 +72,7 @@ void loader_teardown(void)
         commands_forget((struct module *)m);
         shared_apis_withdraw((struct module *)m);
         types_forget(m);
+        configs_forget((struct module *)m);
         destroy((struct module *)m);
     }
 }
@@ -125,6 +129,10 @@ static bool withdraw(struct module *m) REQUIRES(gil)
 {
     commands_remove(m);
     shared_apis_withdraw(m);
+    configs_withdraw(m);
+    filters_withdraw(m);
+    module_auth_withdraw(m);
+    command_category_give_back(m->categories);
     keyspace_lock_exclusive();
     timers_remove(m);
     key_events_withdraw(m);
@@ -147,7 +155,7 @@ static bool is_refused(const struct module *m, struct missing_load_end *end, str
         buf_printf(error, "%s: another module has the name '%s'", m->path, m->name);
         return true;
     }
-    if (!refused && m->name) {
+    if (!refused && m->name && configs_are_loaded(m)) {
         return false;
     }
     if (end->called.len > 0) {
@@ -159,6 +167,7 @@ static bool is_refused(const struct module *m, struct missing_load_end *end, str
                end->gave_up   ? "gave up"
                : end->cut_off ? "called a function that is not there yet"
                : refused      ? "refused"
+               : m->name      ? "has options, and has not called RedisModule_LoadConfigs"
                               : "has not called RedisModule_Init");
     if (end->asked.len > 0) {
         buf_printf(error, "; it asked for these functions, which are not there yet: %s",

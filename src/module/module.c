@@ -1,17 +1,23 @@
 /* See module.h. */
 #include "module/module.h"
 
+#include "engine/info.h"
 #include "engine/modules.h"
 #include "module/admin.h"
+#include "module/auth.h"
 #include "module/call.h"
 #include "module/event_loop.h"
 #include "module/key_events.h"
+#include "module/filters.h"
+#include "module/fork.h"
+#include "module/info.h"
 #include "module/loader.h"
-#include "module/type_io.h"
 #include "module/main_loop.h"
 #include "module/server_events.h"
 #include "module/threads.h"
 #include "module/timers.h"
+#include "module/type_io.h"
+#include "module/users.h"
 
 void module_setup(void)
 {
@@ -24,6 +30,11 @@ void module_setup(void)
     server_events_setup();
     modules_set_list(loaded_reply);
     modules_set_allow_load_aside(loaded_allow_load_aside);
+    info_set_guests(&module_info_guests);
+    fork_setup();
+    filters_setup();
+    module_auth_setup();
+    users_setup();
 }
 
 void module_teardown(void)
@@ -36,6 +47,11 @@ void module_teardown(void)
     timers_teardown();
     key_events_teardown();
     server_events_teardown();
+    info_set_guests(NULL);
+    fork_teardown();
+    filters_teardown();
+    module_auth_teardown();
+    users_teardown();
     loader_teardown();
     call_teardown();
     admin_teardown();

@@ -119,7 +119,7 @@ void run_container(struct call *c)
     buf_deinit(&text);
 }
 
-static int ask(struct module_command *m, const struct slice *argv, struct key_request *request)
+static void ask(struct module_command *m, const struct slice *argv, struct key_request *request)
     REQUIRES(keyspace_lock)
 {
     RedisModuleString *few[FEW_ARGUMENTS];
@@ -130,21 +130,54 @@ static int ask(struct module_command *m, const struct slice *argv, struct key_re
     m->function(&ctx, arguments, request->argc);
     context_end(&ctx);
     free_arguments(few, arguments, request->argc);
-    return request->count;
+}
+
+struct question {
+    struct module_command *command;
+    const struct slice *argv;
+    struct key_request request;
+};
+
+/* Perhaps in the thread whose script takes long (busy.h). */
+static void ask_held(void *question)
+{
+    struct question *q = question;
+    keyspace_assert_exclusive();
+    ask(q->command, q->argv, &q->request);
+}
+
+static int find(const struct command *c, const struct slice *argv, struct key_request request)
+{
+    struct question q = {run_command_of(c), argv, request};
+    busy_run_within(ask_held, &q);
+    return q.request.count;
 }
 
 int run_find_keys(const struct command *c, const struct slice *argv, int argc,
-                  struct key_place *places, int max) NO_THREAD_SAFETY_ANALYSIS
+                  struct key_place *places, int max)
+{
+    return find(c, argv, (struct key_request){.places = places, .max = max, .argc = argc});
+}
+
+int run_find_channels(const struct command *c, const struct slice *argv, int argc,
+                      struct key_place *places, int max)
+{
+    return find(c, argv,
+                (struct key_request){.places = places, .max = max, .argc = argc, .channels = true});
+}
+
+bool run_is_barrier(const struct call *c)
+{
+    const struct module_command *m = run_command_of(c->cmd);
+    return atomic_load_explicit(&m->is_barrier, memory_order_relaxed);
+}
+
+void run_note_barrier(const struct command *c)
 {
     struct module_command *m = run_command_of(c);
-    struct key_request request = {.places = places, .max = max, .argc = argc};
-    if (keyspace_is_exclusive()) {
-        return ask(m, argv, &request);
+    if (m) {
+        atomic_store_explicit(&m->is_barrier, true, memory_order_relaxed);
     }
-    keyspace_lock_exclusive();
-    int count = ask(m, argv, &request);
-    keyspace_unlock_exclusive();
-    return count;
 }
 
 void run_want_world(const struct command *c)

@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "engine/auth.h"
 #include "engine/execute.h"
+#include "engine/filter.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
 #include "engine/parked.h"
@@ -126,6 +127,7 @@ static inline struct call *add_call(struct server_thread *t, struct batch_client
     call->duration_ticks = 0;
     call->held = ACCESS_NONE;
     call->failed = call->nested = call->needs_exclusive = call->told = false;
+    call->secrets = 0;
     call->retry = call->waits = call->propagated = call->has_told_peers = false;
     call->parked = NULL;
     call->continuation = (struct continuation){NULL, NULL, NULL, ACCESS_NONE};
@@ -291,6 +293,8 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
         }
         bc->exhausted = true;
         return false;
+    } else if (filter_wanted()) { /* one that was held has been filtered */
+        filter_request(&c->session, &request, &t->arena);
     }
     struct call *call = add_call(t, bc, &request);
     call_prepare(call, &t->arena);
@@ -490,6 +494,14 @@ static void follow_select(struct batch_client *bc, int index)
     }
 }
 
+/* A module's command has made the client another user, which may be allowed less. */
+static void follow_user(struct server_thread *t, struct batch_client *bc, int index)
+{
+    for (int i = index + 1; i < bc->count; i++) {
+        call_check_user_again(&bc->calls[i], &t->arena);
+    }
+}
+
 /* Runs one such call, or one of a client that has used CLIENT REPLY; adds to *slow_ticks what it
  * took. */
 static __attribute__((noinline)) void run_special(struct server_thread *t, struct batch_client *bc,
@@ -500,6 +512,7 @@ static __attribute__((noinline)) void run_special(struct server_thread *t, struc
     uint64_t begin = clock_ticks() - parked_served_ticks;
     bool silent = c->flags & SUPPRESSED_FLAGS;
     int db_index = c->session.db_index;
+    const struct acl_user *user = c->session.acl;
     if (c->flags & REPLY_FLAGS) {
         run_suppressed(t, c, call);
     } else {
@@ -513,6 +526,9 @@ static __attribute__((noinline)) void run_special(struct server_thread *t, struc
     shift_reply_skip(c);
     if (unlikely(c->session.db_index != db_index)) {
         follow_select(bc, index);
+    }
+    if (unlikely(c->session.acl != user)) {
+        follow_user(t, bc, index);
     }
     if (unlikely(call->waits)) {
         if (unlikely(index < bc->count - 1)) { /* what follows must not run before it */

@@ -410,8 +410,8 @@ static void write_info(struct buf *out)
     field_u64(out, "aof_rewrites_consecutive_failures", rewrite.failures);
     field_text(out, "aof_last_write_status", facts.write_error || facts.sync_error ? "err" : "ok");
     field_u64(out, "aof_last_cow_size", rewrite.last_cow_bytes);
-    field_u64(out, "module_fork_in_progress", 0);
-    field_u64(out, "module_fork_last_cow_size", 0);
+    field_u64(out, "module_fork_in_progress", fork_child_module_runs());
+    field_u64(out, "module_fork_last_cow_size", child_report_read(CHILD_MODULE).cow_bytes);
     if (aof_state.stage != AOF_OFF) {
         field_u64(out, "aof_current_size", current_bytes());
         field_u64(out, "aof_base_size", aof_state.base_bytes);

@@ -248,11 +248,10 @@ static const struct cron_job role_job = {.name = "role", .period_ms = 1000, .run
 /* First thing in a child that writes the data set. */
 static void begin_child(enum child_kind kind)
 {
-    static const char *const titles[] = {[CHILD_SAVE] = "keydb-rdb-bgsave",
-                                         [CHILD_AOF_REWRITE] = "keydb-aof-rewrite",
-                                         [CHILD_TRANSFER] = "keydb-rdb-to-slaves",
-                                         [CHILD_FULL_SYNC] = "keydb-to-peers",
-                                         [CHILD_DEBUGGER] = "keydb-debug-eval"};
+    static const char *const titles[] = {
+        [CHILD_SAVE] = "keydb-rdb-bgsave",        [CHILD_AOF_REWRITE] = "keydb-aof-rewrite",
+        [CHILD_TRANSFER] = "keydb-rdb-to-slaves", [CHILD_FULL_SYNC] = "keydb-to-peers",
+        [CHILD_MODULE] = "keydb-module-fork",     [CHILD_DEBUGGER] = "keydb-debug-eval"};
     oom_score_apply(OOM_CHILD);
     /* Cores that are not there: the child runs where its parent does. */
     (void)thread_cpus_confine(kind == CHILD_AOF_REWRITE ? THREAD_WORK_AOF_REWRITE
