@@ -126,7 +126,8 @@ bool fork_child_runs(enum child_kind kind)
 {
     bool writes = kind == CHILD_SAVE || kind == CHILD_AOF_REWRITE || kind == CHILD_TRANSFER;
     return kind == CHILD_DEBUGGER || kind == CHILD_MODULE ||
-           (writes && modules_want(MODULES_PERSISTENCE));
+           (writes && modules_want(MODULES_PERSISTENCE)) ||
+           (modules_have_types && (writes || kind == CHILD_FULL_SYNC));
 }
 
 /* What the child does first. */

@@ -16,7 +16,8 @@
  * started with SIGCHLD ignored) has ended too, and not well.
  *
  * CHILD_DEBUGGER and CHILD_MODULE differ: they run commands. So does a child that writes an RDB or
- * AOF file while modules have asked to be told there that it does (fork_child_runs). All leaf locks
+ * AOF file while modules have asked to be told there that it does, or have types, whose values they
+ * write (fork_child_runs). All leaf locks
  * are taken over its fork, in the order of ranks (base/lock.h), so it finds none held and nothing
  * behind them half changed; it holds what its thread held, the keyspace lock in exclusive mode.
  * What leads out of it is cut: logs, messages to other threads, monitors, the clients that a long

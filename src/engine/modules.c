@@ -4,6 +4,7 @@
 _Thread_local const char *modules_running;
 
 bool modules_listen;
+bool modules_have_types;
 
 static void (*list)(struct reply *r);
 static bool (*allow_load_aside)(void);

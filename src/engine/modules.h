@@ -20,6 +20,9 @@ bool modules_allow_load_aside(void);
 /* Modules listen to what happens to keys: a call that runs in exclusive mode is a unit then, and
  * before its end they are told of it, and do what that makes them do. Keyspace. */
 extern bool modules_listen;
+/* A module has types of values, which its code writes, also in children. From then on; changed in
+ * the world. */
+extern bool modules_have_types;
 /* Tells them; `last`: nothing of the unit is to come, so what they have put off until then is done
  * as well. */
 void modules_tell(bool last) REQUIRES(keyspace_lock);

@@ -187,6 +187,7 @@ static RedisModuleType *rm_create(RedisModuleCtx *ctx, const char *name, int ver
     t->kind.copies = t->methods.copy || t->methods.copy2;
     t->kind.unlinks = t->methods.unlink || t->methods.unlink2;
     module_kind_add(&t->kind);
+    modules_have_types = true;
     return t;
 }
 
