@@ -21,7 +21,7 @@ MAKEFLAGS += --no-builtin-rules --no-builtin-variables --no-print-directory
 # smaller number or stay in its folder; tests/tidy/tidy.py and the unit tests' link lines both read
 # this list.
 LAYERS := base:0 ds:1 value:2 keyspace:3 resp:4 engine:5 commands:6 net:6 script:6 persist:6 \
-          repl:7 module:7 active:8 cluster:9 server:10
+          repl:7 module:7 active:8 cluster:9 metrics:9 server:10
 
 comma := ,
 
@@ -135,7 +135,7 @@ endif
 with_jemalloc := $(if $(SAN_FLAGS),0,1)
 with_debug := $(if $(filter debug asan ubsan tsan fuzz,$(base_variant)),1,0)
 
-SERVER_PKGS := libevent_core libevent_pthreads libssl libcrypto libsystemd liblzf lua5.1-bitop lua5.1 hiredis
+SERVER_PKGS := libevent_core libevent_extra libevent_pthreads libssl libcrypto libsystemd liblzf lua5.1-bitop lua5.1 hiredis
 TOOLS_PKGS := hiredis libssl libcrypto
 pkgs_all := $(if $(filter 1,$(with_jemalloc)),jemalloc) $(SERVER_PKGS) $(TOOLS_PKGS)
 
@@ -226,6 +226,10 @@ build/commit: FORCE
 	@sha=$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 00000000); \
 	  echo "$$sha" | cmp -s - $@ || echo "$$sha" >$@
 endif
+
+# The assembler takes the page in, which neither the compiler's list of headers nor a link-time optimiser sees.
+$(call obj_of,src/metrics/page.c): src/metrics/page.html
+$(call obj_of,src/metrics/page.c): ALL_CFLAGS += -fno-lto
 
 # An archive is made anew, so that the objects of deleted files leave it; the list is what makes a
 # deletion visible to make.

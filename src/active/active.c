@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/cron.h"
+#include "engine/function_store.h"
 #include "engine/gate.h"
 #include "engine/propagate.h"
 #include "keyspace/expire.h"
@@ -117,8 +118,18 @@ static const struct cron_job tick_job = {.name = "active", .period_ms = TICK_MS,
 
 /* ---- life ---- */
 
+/* Test seam: the wall clock of this node is so far ahead. */
+static void take_skew(void)
+{
+    const char *skew_ms = active_is_preview() ? getenv("KEYDB_ACTIVE_SKEW_MS") : NULL;
+    if (skew_ms) {
+        clock_set_skew_ms(strtoll(skew_ms, NULL, 10));
+    }
+}
+
 void active_setup(void)
 {
+    take_skew();
     local_writes_setup();
     cron_register(&tick_job);
 }
@@ -178,7 +189,8 @@ static void join(bool is_news)
     keyspace_lock_exclusive();
     node_files_load_into(NULL);
     node_files_attach(node);
-    if (is_news && db_all_keys() > 0) {
+    node_restore_libraries(node, buf_slice(&past.libraries));
+    if (is_news && (db_all_keys() > 0 || function_store_count() > 0)) {
         adopt();
     }
     keyspace_set_end_work(end_hold);
@@ -243,10 +255,10 @@ void active_write_info(struct buf *out)
     buf_printf(out,
                "active_node_id:%.*s\r\nactive_origins:%" PRIu32 "\r\nactive_log_bytes:%zu\r\n"
                "active_own_units:%" PRIu64 "\r\nactive_conflicts:%zu\r\n"
-               "active_states:%" PRIu64 "\r\n",
+               "active_states:%" PRIu64 "\r\nactive_digests:%" PRIu64 "\r\n",
                ACTIVE_NODE_CHARS, text, node_origins(node)->count - 1,
                origin_log_bytes(node_log(node)), node_own(node)->units,
-               conflicts_count(merge->conflicts), node_states(node));
+               conflicts_count(merge->conflicts), node_states(node), node_digests(node));
     delivery_write_info(out);
     keyspace_leave(taken);
 }

@@ -14,6 +14,7 @@ struct conflict {
     uint64_t state_stamp; /* only what is later settles it */
     int db;
     uint32_t len;
+    bool same; /* a digest will do */
     char key[];
 };
 
@@ -97,13 +98,14 @@ static void tell_change(const struct conflicts *d, const struct conflict *x, boo
     }
 }
 
-void conflicts_note(struct conflicts *d, int db, struct slice key, uint64_t state_stamp,
-                    int64_t now_ms)
+static void note(struct conflicts *d, int db, struct slice key, uint64_t state_stamp, bool same,
+                 int64_t now_ms)
 {
     uintptr_t *slot = find(d, db, key);
     if (slot) {
         struct conflict *known = table_entry(*slot);
-        known->last_ms = now_ms;
+        known->last_ms = now_ms > known->last_ms ? now_ms : known->last_ms;
+        known->same = known->same && same;
         if (state_stamp > known->state_stamp) {
             known->state_stamp = state_stamp;
             tell_change(d, known, true);
@@ -118,7 +120,8 @@ void conflicts_note(struct conflicts *d, int db, struct slice key, uint64_t stat
                            .last_ms = now_ms,
                            .state_stamp = state_stamp,
                            .db = db,
-                           .len = (uint32_t)key.len};
+                           .len = (uint32_t)key.len,
+                           .same = same};
     memcpy(x->key, key.ptr, key.len);
     table_insert(&d->by_key, x->hash, (uintptr_t)x);
     if (d->last) {
@@ -128,6 +131,17 @@ void conflicts_note(struct conflicts *d, int db, struct slice key, uint64_t stat
     }
     d->last = x;
     tell_change(d, x, true);
+}
+
+void conflicts_note(struct conflicts *d, int db, struct slice key, uint64_t state_stamp,
+                    int64_t now_ms)
+{
+    note(d, db, key, state_stamp, false, now_ms);
+}
+
+void conflicts_note_same(struct conflicts *d, int db, struct slice key, int64_t now_ms)
+{
+    note(d, db, key, 0, true, now_ms);
 }
 
 static void drop(struct conflicts *d, uintptr_t *slot)
@@ -183,7 +197,7 @@ void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms)
     }
 }
 
-bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key)
+bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key, bool *same)
 {
     if (d->paid_upto_us >= (now_ms + CONFLICT_PACE_MS) * 1000) {
         return false;
@@ -191,6 +205,7 @@ bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf
     for (struct conflict *x = d->first; x; x = x->after) {
         if (now_ms - x->last_ms >= CONFLICT_QUIET_MS || now_ms - x->first_ms >= CONFLICT_MAX_MS) {
             *db = x->db;
+            *same = x->same;
             buf_clear(key);
             buf_append(key, x->key, x->len);
             drop(d, find(d, x->db, slice_of(x->key, x->len)));

@@ -16,6 +16,8 @@
 
 #define CONFLICT_QUIET_MS 100
 #define CONFLICT_MAX_MS 1000
+/* Who has lost something waits so long for one who has it. */
+#define CONFLICT_PATIENCE_MS 3000
 
 struct conflicts;
 
@@ -40,6 +42,9 @@ void conflicts_watch(struct conflicts *d, conflicts_changed_fn changed, void *co
  * have taken and this node could not; else 0. */
 void conflicts_note(struct conflicts *d, int db, struct slice key, uint64_t state_stamp,
                     int64_t now_ms);
+/* The same, of a key that somebody has with the same content, as far as is known: a digest will do
+ * to tell him, unless there is another conflict of it. */
+void conflicts_note_same(struct conflicts *d, int db, struct slice key, int64_t now_ms);
 /* The content is exact again from a state or whole write with this stamp on: nobody can see the key
  * differently, unless he begins from a later state. */
 void conflicts_resolve(struct conflicts *d, int db, struct slice key, uint64_t stamp);
@@ -47,9 +52,9 @@ bool conflicts_has(const struct conflicts *d, int db, struct slice key);
 /* The state's stamp that was noted for a pending one; 0 without. */
 uint64_t conflicts_stamp(const struct conflicts *d, int db, struct slice key);
 size_t conflicts_count(const struct conflicts *d);
-/* Takes a key out whose time has come: its state is to be told now. False when there is none, or
- * the pace forbids one. The name goes to `key`, which is cleared first. */
-bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key);
+/* Takes a key out whose time has come: its state is to be told now; *same: or its digest. False
+ * when there is none, or the pace forbids one. The name goes to `key`, which is cleared first. */
+bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key, bool *same);
 /* A state of so many bytes was told. */
 void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms);
 typedef void (*conflicts_visit_fn)(int db, struct slice key, void *context);

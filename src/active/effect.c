@@ -58,6 +58,12 @@ static bool of_key(int argc, const struct slice *argv)
     return argc == 2;
 }
 
+static bool of_member(int argc, const struct slice *argv)
+{
+    (void)argv;
+    return argc == 4;
+}
+
 /* Of the members of a group, which is the word behind the key. */
 #define OF_GROUP (1U << 8)
 #define GIVES_ALL (EFFECT_GIVES | EFFECT_UNDATES)
@@ -79,6 +85,7 @@ static const struct row rows[] = {
     {"flushdb",   EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"flushall",  EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.state", EFFECT_STATE, EFFECT_ANY,  0, 1, ONE_KEY, 0, 0, 0, NULL},
+    {"keydb.digests", EFFECT_STATE, EFFECT_ANY, 0, 2, 2, 0, 0, 0, NULL},
     /* assign */
     {"hset",      EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},
     {"hmset",     EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},
@@ -106,11 +113,15 @@ static const struct row rows[] = {
     {"decrby",    EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, without_options},
     {"hincrby",   EFFECT_ADD, EFFECT_HASH,   EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
     {"zincrby",   EFFECT_ADD, EFFECT_ZSET,   EFFECT_GIVES, 1, ONE_KEY, 3, 1, 1, NULL},
+    /* what its time has taken: a member, by itself; a key */
+    {"keydb.expired", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_TAKES | EFFECT_EXPIRES, 1, ONE_KEY, 3, 1, 1, of_member},
+    {"keydb.expired", EFFECT_ORDER, EFFECT_ANY, EFFECT_EXPIRES, 1, ONE_KEY, 0, 0, 0, with_one_more},
+    {"keydb.expired", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     /* no key */
     {"publish",   EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"spublish",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"script",    EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"function",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {"function",  EFFECT_LIBRARY, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.view", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.wait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.unwait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
@@ -214,6 +225,9 @@ bool effect_of(int argc, const struct slice *argv, int number, struct effect *ef
                               .first = row->first,
                               .step = row->step,
                               .count = row->count};
+    if (effect->scope >= argc) {
+        return classify_order(argc, number, effect);
+    }
     if (row->count == REST) {
         effect->count = argc > row->first ? (argc - row->first + row->step - 1) / row->step : 0;
     } else if (row->count > 0 && row->first >= argc) {

@@ -14,9 +14,10 @@ enum effect_class {
     EFFECT_WHOLE,   /* the key is what this says */
     EFFECT_ASSIGN,  /* each member named is what this says */
     EFFECT_ADD,     /* the one register named changes by so much */
-    EFFECT_STATE,   /* KEYDB.STATE: a node's content of a key that was in conflict */
+    EFFECT_STATE,   /* KEYDB.STATE, KEYDB.DIGESTS: a node's content of keys that were in conflict */
     EFFECT_FLUSH,   /* whole, for every key of its database, or of all */
     EFFECT_KEYLESS, /* touches no key */
+    EFFECT_LIBRARY, /* likewise: libraries of functions (libraries.h) */
     EFFECT_UNTOLD,  /* never told by an active replica: its effects are told in another form */
 };
 
@@ -37,6 +38,7 @@ enum effect_flag {
     EFFECT_TAKES = 1 << 1,   /* it is gone afterwards */
     EFFECT_DATES = 1 << 2,   /* it gets a deadline, where it is there */
     EFFECT_UNDATES = 1 << 3, /* it has no deadline afterwards */
+    EFFECT_EXPIRES = 1 << 4, /* only where it has the deadline that is named */
 };
 
 /* What one command does to one of its keys. */
@@ -44,7 +46,7 @@ struct effect {
     enum effect_class class;
     enum effect_type type;
     unsigned flags; /* enum effect_flag */
-    int key;        /* its index in argv; 0 for EFFECT_FLUSH and EFFECT_KEYLESS */
+    int key;        /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
     int values;     /* of a command of several keys: words behind each key; else -1 */
     int scope;      /* what its members belong to within the key, as an index in argv; 0: the key */
     /* Members: argv[first], argv[first + step] ..., so many. None: the effects are the key's own.
@@ -71,6 +73,12 @@ static inline struct slice effect_member(const struct effect *p, const struct sl
 static inline struct slice effect_scope(const struct effect *p, const struct slice *argv)
 {
     return p->scope > 0 ? argv[p->scope] : slice_of("", 0);
+}
+
+/* True for a state of which only the digest is told. */
+static inline bool effect_is_digest(const struct effect *p)
+{
+    return p->class == EFFECT_STATE && p->values != -1;
 }
 
 /* True when the command's class is told by the table, and not by default. Tests. */

@@ -2,6 +2,7 @@
 #include "active/executor.h"
 
 #include "base/clock.h"
+#include "base/crc.h"
 #include "base/num.h"
 #include "engine/propagate.h"
 #include "engine/tracking.h"
@@ -134,26 +135,6 @@ static bool execute_dump(void *context, int db, struct slice key, int64_t *deadl
 
 /* ---- running ---- */
 
-/* KEYDB.EXPIRED key deadline: the key's time has come, and it is gone for whoever has it with that
- * deadline. */
-static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
-    REQUIRES(keyspace_lock);
-static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
-{
-    int64_t deadline_ms;
-    struct keyref ref;
-    if (argc != 3 || !num_parse_i64(argv[2], &deadline_ms)) {
-        return false;
-    }
-    struct key key = key_of(argv[1]);
-    db_open(&ref, executor_db(x, db), &key, hlc_ms(x->clock), 0);
-    if (ref.entry && ref.entry->flags & ENTRY_EXPIRES &&
-        entry_expiry_ms(ref.entry) == deadline_ms) {
-        expire_delete(&ref);
-    }
-    return true;
-}
-
 /* Writes, and what goes to replicas beside them; nothing else has a place in a unit, whoever sends
  * it. What needs the world would end the hold. */
 static bool is_told(const struct call *c)
@@ -189,6 +170,39 @@ static bool run_call(struct executor *x, int db, int argc, const struct slice *a
     return good;
 }
 
+/* KEYDB.EXPIRED key deadline [member]: its time has come, and it is gone for whoever has it with
+ * that deadline. */
+static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
+    REQUIRES(keyspace_lock);
+static bool run_expired(struct executor *x, int db, int argc, const struct slice *argv)
+{
+    static const char *const removals[VALUE_TYPE_COUNT] = {
+        [VALUE_HASH] = "HDEL", [VALUE_SET] = "SREM", [VALUE_ZSET] = "ZREM"};
+    int64_t deadline_ms;
+    struct keyref ref;
+    if (argc < 3 || argc > 4 || !num_parse_i64(argv[2], &deadline_ms) ||
+        deadline_ms == ENTRY_NO_EXPIRY) {
+        return false;
+    }
+    struct key key = key_of(argv[1]);
+    db_open(&ref, executor_db(x, db), &key, hlc_ms(x->clock), 0);
+    if (!ref.entry) {
+        return true;
+    }
+    if (argc == 4) {
+        if (!member_ttl_any(ref.entry) || member_ttl_get(ref.entry, argv[3]) != deadline_ms) {
+            return true;
+        }
+        const struct slice words[] = {slice_cstr(removals[entry_type(ref.entry)]), argv[1],
+                                      argv[3]};
+        return run_call(x, db, 3, words);
+    }
+    if (entry_expiry_ms(ref.entry) == deadline_ms) {
+        expire_delete(&ref);
+    }
+    return true;
+}
+
 /* Words that are no commands of clients. */
 static bool is_about_waiting(struct slice name)
 {
@@ -215,6 +229,13 @@ static bool execute_run(void *context, int db, int argc, const struct slice *arg
     }
     x->failed += !good;
     return good;
+}
+
+static bool execute_survives(void *context, int db, int argc, const struct slice *argv)
+{
+    const struct entry *e = look(context, db, argv[1]);
+    return e &&
+           (argc == 3 || (member_ttl_supported(e) && value_ops_of[entry_type(e)]->has(e, argv[3])));
 }
 
 static bool execute_load(void *context, int db, struct slice key, int64_t deadline_ms,
@@ -257,6 +278,41 @@ static bool execute_same(void *context, int db, struct slice key, struct slice p
     }
     entry_destroy(&theirs);
     return same;
+}
+
+/* Mixes all bits of a number. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static void add_member_deadline(struct slice member, int64_t at_ms, void *context)
+{
+    *(uint64_t *)context += mix(crc64(0, member.ptr, member.len) ^ mix((uint64_t)at_ms));
+}
+
+/* The value's own, into which its type and all deadlines are mixed. */
+static bool execute_digest(void *context, int db, struct slice key, struct buf *out)
+{
+    const struct entry *e = look(context, db, key);
+    uint8_t sum[DIGEST_BYTES] = {0};
+    uint64_t words[2];
+    if (!e || entry_type(e) == VALUE_CRON) {
+        return false;
+    }
+    uint64_t deadlines = (uint64_t)entry_type(e) + mix((uint64_t)entry_expiry_ms(e)), members = 0;
+    if (member_ttl_any(e)) {
+        member_ttl_each(e, add_member_deadline, &members);
+    }
+    value_ops_of[entry_type(e)]->digest(e, sum);
+    memcpy(words, sum, sizeof(words));
+    words[0] ^= mix(deadlines);
+    words[1] ^= members;
+    memcpy(sum, words, sizeof(words));
+    buf_append(out, (const char *)sum, sizeof(sum));
+    return true;
 }
 
 /* ---- flush ---- */
@@ -343,6 +399,7 @@ const struct merge_executor executor = {
     .run = execute_run,
     .flush = execute_flush,
     .exists = execute_exists,
+    .survives = execute_survives,
     .has_deadline = execute_has_deadline,
     .is_integer = execute_is_integer,
     .dot = execute_dot,
@@ -350,4 +407,5 @@ const struct merge_executor executor = {
     .dump = execute_dump,
     .load = execute_load,
     .same = execute_same,
+    .digest = execute_digest,
 };

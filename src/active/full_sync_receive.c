@@ -175,6 +175,23 @@ static bool check_key(struct full_sync *c, const struct full_sync_record *r, con
     return true;
 }
 
+/* What stands in the name of somebody is covered, like a key's dot. */
+static bool check_library(const struct full_sync *c, const struct full_sync_record *r)
+{
+    struct library_row row;
+    struct slice rest = r->library;
+    if (!c->has_head || c->keys > 0 || !library_row_next(&rest, &row) || rest.len > 0 ||
+        row.kind == 'L') {
+        return false;
+    }
+    for (uint32_t i = 1; i < c->handles && row.stamp != 0; i++) {
+        if (memcmp(&c->ids[i], &row.id, sizeof(row.id)) == 0) {
+            return row.sequence <= c->positions[i] && row.stamp <= c->clock;
+        }
+    }
+    return row.stamp == 0;
+}
+
 static bool check_record(struct full_sync *c, const struct full_sync_record *r, const char **error)
 {
     switch (r->kind) {
@@ -183,7 +200,7 @@ static bool check_record(struct full_sync *c, const struct full_sync_record *r, 
     case 'H':
         return check_head(c, r);
     case 'L':
-        return c->has_head && c->keys == 0;
+        return check_library(c, r);
     case 'K':
         return check_key(c, r, error);
     default:
@@ -405,7 +422,7 @@ static void meet_record(struct full_sync *c, struct node *n, const struct full_s
     bool is_done = c->done++ < c->skip;
     if (r->kind == 'L') {
         if (!is_done) {
-            node_snapshot_library(n, r->source);
+            c->refused += !node_snapshot_library(n, r->library);
         }
         return;
     }

@@ -23,7 +23,7 @@ static size_t body_bytes(const struct full_sync_record *r)
     case 'H':
         return SET_HEAD_BYTES + r->positions.len;
     case 'L':
-        return r->source.len;
+        return r->library.len;
     case 'K':
         return FULL_SYNC_KEY_HEAD_BYTES + r->key.len + r->payload.len;
     case 'N':
@@ -44,7 +44,7 @@ void full_sync_record_put(struct buf *out, const struct full_sync_record *r)
         buf_append_slice(out, r->positions);
         break;
     case 'L':
-        buf_append_slice(out, r->source);
+        buf_append_slice(out, r->library);
         break;
     case 'K':
         put_key(out, r);
@@ -95,7 +95,7 @@ static bool read_body(struct slice body, struct full_sync_record *r)
     case 'H':
         return read_head(body, r);
     case 'L':
-        r->source = body;
+        r->library = body;
         return body.len > 0;
     case 'K':
         return read_key(body, r);

@@ -4,7 +4,7 @@
  *   8  length of what follows     1  kind, in this order: N ..., H, L ..., K ..., E
  *   N  (before H, any number of them) nothing: the sender is alive
  *   H  1 version (1), 8 clock, n positions: 4 number, then each: 16 node id, 8 epoch, 8 sequence
- *   L  n source of a library of functions
+ *   L  n what is said of a library of functions, a row of it alone (libraries.h)
  *   K  2 database, 8 stamp, 2 handle, 6 sequence, 8 deadline (0: none), 4 length of its name, the
  *      name, n the value as RESTORE takes it, deadlines of members included
  *   E  8 number of K
@@ -32,7 +32,7 @@ struct full_sync_record {
     char kind;              /* 'N', 'H', 'L', 'K' or 'E' */
     uint64_t clock;         /* H */
     struct slice positions; /* H; version_vector_decode */
-    struct slice source;    /* L */
+    struct slice library;   /* L */
     int db;                 /* K */
     uint16_t handle;
     uint64_t sequence, stamp;

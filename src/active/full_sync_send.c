@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/function_store.h"
 #include "keyspace/expire.h"
 #include "persist/payload.h"
 #include "value/module.h"
@@ -37,7 +36,8 @@ struct full_sync_moment full_sync_now(struct node *n)
     assert(!node_is_merging(n));
     node_settle(n);
     const struct executor *x = node_merge(n)->context;
-    return (struct full_sync_moment){node_origins(n), hlc_tell(node_clock(n)), x->first_db, x->dbs};
+    return (struct full_sync_moment){node_origins(n), hlc_tell(node_clock(n)), x->first_db, x->dbs,
+                                     node_merge(n)->libraries};
 }
 
 static void flush(struct teller *t)
@@ -73,12 +73,9 @@ static void tell_head(struct teller *t)
     buf_deinit(&positions);
 }
 
-static void tell_libraries(struct teller *t) REQUIRES_SHARED(keyspace_lock);
-static void tell_libraries(struct teller *t)
+static void tell_library(struct slice row, void *context)
 {
-    for (size_t i = 0; i < function_store_count(); i++) {
-        put(t, &(struct full_sync_record){.kind = 'L', .source = function_store_code(i)});
-    }
+    put(context, &(struct full_sync_record){.kind = 'L', .library = row});
 }
 
 static void tell_entry(struct entry *e, void *context)
@@ -121,7 +118,7 @@ bool full_sync_tell(const struct full_sync_moment *moment, full_sync_write_fn wr
     bool frozen = expire_frozen;
     expire_frozen = true;
     tell_head(&t);
-    tell_libraries(&t);
+    libraries_each(moment->libraries, true, tell_library, &t);
     for (; t.db < moment->dbs; t.db++) {
         tell_db(&t);
     }

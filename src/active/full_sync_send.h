@@ -19,6 +19,7 @@ struct full_sync_moment {
     const struct origins *origins;
     uint64_t clock;
     int first_db, dbs;
+    const struct libraries *libraries;
 };
 struct full_sync_moment full_sync_now(struct node *n) REQUIRES(keyspace_lock);
 /* Tells everything; false when the writer did not take it all. For a child as well: takes no lock,

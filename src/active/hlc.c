@@ -3,15 +3,36 @@
 
 #include "base/clock.h"
 
+/* A part of it: so much slower than time goes what was heard to be ahead. */
+#define SLOWER 100
+
 static int64_t wall_ms(const struct hlc *c)
 {
     int64_t now = c->wall_ms ? c->wall_ms(c->context) : clock_wall_ms();
     return now > 0 ? now : 0;
 }
 
+/* A clock that nobody sets. */
+static int64_t mono_ms(const struct hlc *c)
+{
+    return c->wall_ms ? wall_ms(c) : (int64_t)(clock_mono_us() / 1000);
+}
+
+/* The group's time, as far as is known. */
+static int64_t group_ms(const struct hlc *c)
+{
+    int64_t now = wall_ms(c);
+    if (c->ahead_ms == 0) {
+        return now;
+    }
+    int64_t passed = mono_ms(c) - c->heard_mono_ms;
+    int64_t ahead = c->ahead_ms + (passed > 0 ? passed - passed / SLOWER : 0);
+    return ahead > now ? ahead : now;
+}
+
 static uint64_t now_stamp(const struct hlc *c)
 {
-    return (uint64_t)wall_ms(c) << HLC_COUNTER_BITS;
+    return (uint64_t)group_ms(c) << HLC_COUNTER_BITS;
 }
 
 uint64_t hlc_next(struct hlc *c)
@@ -30,11 +51,25 @@ uint64_t hlc_tell(struct hlc *c)
     return c->last;
 }
 
+static void hear(struct hlc *c, uint64_t stamp)
+{
+    if (hlc_stamp_ms(stamp) > group_ms(c)) {
+        c->ahead_ms = hlc_stamp_ms(stamp);
+        c->heard_mono_ms = mono_ms(c);
+    }
+}
+
+void hlc_go_on(struct hlc *c)
+{
+    hear(c, c->last);
+}
+
 bool hlc_see(struct hlc *c, uint64_t stamp)
 {
     if (hlc_stamp_ms(stamp) > wall_ms(c) + HLC_AHEAD_MAX_MS) {
         return false;
     }
+    hear(c, stamp);
     if (stamp > c->last) {
         c->last = stamp;
     }
@@ -43,6 +78,6 @@ bool hlc_see(struct hlc *c, uint64_t stamp)
 
 int64_t hlc_ms(const struct hlc *c)
 {
-    int64_t now = wall_ms(c), last = hlc_stamp_ms(c->last);
+    int64_t now = group_ms(c), last = hlc_stamp_ms(c->last);
     return now > last ? now : last;
 }

@@ -4,7 +4,10 @@
  *
  * Invariants: a clock never goes back; what it gives is above all that it gave or saw before. So a
  * write that was made after another one was seen has the greater stamp, whatever the wall clocks
- * say. State: keyspace (exclusive mode). */
+ * say. And its time goes on where it was heard to be later than our wall clock, also while nobody
+ * is heard any more (a node that is cut off would else let nothing expire until its wall clock has
+ * come so far): a hundredth slower, so that what a wrong clock has done is over some day. State:
+ * keyspace (exclusive mode). */
 #ifndef ACTIVE_HLC_H
 #define ACTIVE_HLC_H
 
@@ -22,6 +25,8 @@ struct hlc {
     uint64_t last;
     int64_t (*wall_ms)(void *context); /* NULL: the process's wall clock; else a test's */
     void *context;
+    /* private: the group's time when it was last heard to be later than ours, and when that was */
+    int64_t ahead_ms, heard_mono_ms;
 };
 
 static inline int64_t hlc_stamp_ms(uint64_t stamp)
@@ -35,6 +40,8 @@ uint64_t hlc_next(struct hlc *c);
 uint64_t hlc_tell(struct hlc *c);
 /* A stamp was seen. False, and nothing changes, when it is too far ahead: refuse its link. */
 bool hlc_see(struct hlc *c, uint64_t stamp) MUST_CHECK;
+/* `last` was read from a file: time goes on from there. */
+void hlc_go_on(struct hlc *c);
 /* The time by which deadlines are judged and relative ones made absolute. */
 int64_t hlc_ms(const struct hlc *c);
 

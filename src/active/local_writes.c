@@ -3,9 +3,13 @@
 
 #include "base/mem.h"
 #include "engine/propagate.h"
+#include "value/member_ttl.h"
 
 #include <assert.h>
 #include <string.h>
+
+/* A key that goes with more members than this, all of them due, is told as deleted. */
+#define EXPIRED_MEMBERS_MAX 1024
 
 static struct {
     struct local_writes *attached;
@@ -124,24 +128,49 @@ static void on_told(int db, struct slice commands)
     }
 }
 
-/* Somebody who writes has found something gone because of its time: for the others it goes where
- * that stands in the order of writes, as it did here. */
-static void on_expired(const struct db *db, struct slice key, enum value_type type,
-                       const struct slice *members, int count, bool due UNUSED)
+/* KEYDB.EXPIRED key deadline [member]: gone for whoever has it with that deadline. */
+static void put_expired(struct buf *out, struct slice key, int64_t at_ms)
 {
-    static const char *const removals[VALUE_TYPE_COUNT] = {
-        [VALUE_HASH] = "HDEL", [VALUE_SET] = "SREM", [VALUE_ZSET] = "ZREM"};
+    char text[PROPAGATE_NUMBER_BYTES];
+    unit_put_word(out, SLICE("KEYDB.EXPIRED"));
+    unit_put_word(out, key);
+    unit_put_word(out, propagate_number(at_ms, text));
+}
+
+struct members_gone {
+    struct slice key;
+    struct buf out;
+};
+
+static void put_member(struct slice member, int64_t at_ms, void *context)
+{
+    struct members_gone *gone = context;
+    buf_append_cstr(&gone->out, "*4\r\n");
+    put_expired(&gone->out, gone->key, at_ms);
+    unit_put_word(&gone->out, member);
+}
+
+/* Somebody who writes has found something gone because of its time: for the others it goes where
+ * that stands in the order of writes, as it did here, unless they know of another deadline. */
+static void on_expired(const struct expired *x)
+{
+    struct members_gone gone = {.key = x->key};
     keyspace_assert_exclusive();
-    if (count == 0) {
-        propagate_command_to_peers(db, 2, (const struct slice[]){SLICE("DEL"), key});
-        return;
+    for (int i = 0; i < x->count; i++) {
+        put_member(x->members[i], x->members_at_ms[i], &gone);
     }
-    struct slice *words = mem_alloc(((size_t)count + 2) * sizeof(*words));
-    words[0] = slice_cstr(removals[type]);
-    words[1] = key;
-    memcpy(words + 2, members, (size_t)count * sizeof(*words));
-    propagate_command_to_peers(db, count + 2, words);
-    mem_free(words);
+    if (x->count == 0 && x->at_ms != ENTRY_NO_EXPIRY) {
+        buf_append_cstr(&gone.out, "*3\r\n");
+        put_expired(&gone.out, x->key, x->at_ms);
+    } else if (x->count == 0 && member_ttl_count(x->entry) > EXPIRED_MEMBERS_MAX) {
+        buf_append_cstr(&gone.out, "*2\r\n");
+        unit_put_word(&gone.out, SLICE("DEL"));
+        unit_put_word(&gone.out, x->key);
+    } else if (x->count == 0) {
+        member_ttl_each(x->entry, put_member, &gone);
+    }
+    propagate_commands_to_peers(x->db, buf_slice(&gone.out));
+    buf_deinit(&gone.out);
 }
 
 void local_writes_setup(void)

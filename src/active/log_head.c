@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "active/effect.h"
+#include "active/libraries.h"
 
 #include <string.h>
 
@@ -103,6 +104,14 @@ static void begin(struct log_head *h, struct dot dot) REQUIRES(keyspace_lock)
     h->dot = dot;
 }
 
+static void note_library(struct log_head *h, struct dot dot, const struct unit_command *c)
+{
+    struct buf row = {0};
+    libraries_put_word(h->origins, (struct library_word){dot, c->number}, c->argc, c->argv, &row);
+    log_head_library(h, buf_slice(&row));
+    buf_deinit(&row);
+}
+
 void log_head_own(struct log_head *h, const struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
@@ -112,6 +121,9 @@ void log_head_own(struct log_head *h, const struct unit *unit)
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
             if (effect.key > 0) {
                 note_key(h, c.db, c.argv[effect.key], unit->dot);
+            }
+            if (effect.class == EFFECT_LIBRARY) {
+                note_library(h, unit->dot, &c);
             }
         }
     }
@@ -149,6 +161,15 @@ void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t st
     if (pending) {
         put_number(&h->changes, state_stamp);
         h->change_count++;
+    }
+}
+
+void log_head_library(struct log_head *h, struct slice row)
+{
+    if (h->write) {
+        unit_put_word(&h->changes, SLICE("LIBRARY"));
+        unit_put_word(&h->changes, row);
+        h->change_count += 2;
     }
 }
 

@@ -18,6 +18,16 @@ void merge_conflict(struct merge *m, int db, struct slice key, int64_t now_ms)
     }
 }
 
+void merge_conflict_same(struct merge *m, int db, struct slice key, bool same, int64_t now_ms)
+{
+    if (!same || m->broken & MERGE_BREAK_CONFLICT) {
+        merge_conflict(m, db, key, now_ms);
+    } else {
+        m->conflicts_seen++;
+        conflicts_note_same(m->conflicts, db, key, now_ms);
+    }
+}
+
 void merge_touch(const struct merge *m, int db, struct slice key, struct dot dot)
 {
     if (m->executor->exists(m->context, db, key) &&
@@ -40,6 +50,13 @@ static bool tells_persist(const struct window_write *write, int db, struct slice
     return false;
 }
 
+/* A key goes with the deadline that this names, or stays: whoever runs the same writes in the same
+ * order sees the same. */
+static bool is_key_expired(const struct window_write *write)
+{
+    return write->effect.class == EFFECT_ORDER && write->effect.flags & EFFECT_EXPIRES;
+}
+
 void merge_run(struct merge *m, const struct window_write *write, int db, struct slice key,
                int64_t now_ms)
 {
@@ -50,7 +67,7 @@ void merge_run(struct merge *m, const struct window_write *write, int db, struct
     bool had_deadline = e->has_deadline(m->context, db, key);
     if (!e->run(m->context, db, argc, argv)) {
         merge_conflict(m, db, key, now_ms);
-    } else if (had_deadline && write->effect.class != EFFECT_WHOLE &&
+    } else if (had_deadline && write->effect.class != EFFECT_WHOLE && !is_key_expired(write) &&
                !e->exists(m->context, db, key) && !tells_persist(write, db, key)) {
         merge_conflict(m, db, key, now_ms);
     }
@@ -86,7 +103,8 @@ static bool window_reaches(const struct merge *m, const struct arrival *a)
            (a->existed && !a->guessed && origins_compare(m->origins, a->key_dot, dot) < 0);
 }
 
-static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a)
+static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a, int db,
+                                  struct slice key)
 {
     if (a->x < a->fold.whole || (a->fold.base >= 0 && a->fold.base == a->base_before)) {
         return MERGE_OVER; /* behind it is a whole write, or a state that has it */
@@ -94,7 +112,7 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
         return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
     }
-    return merge_fold_is_possible(m, &a->fold) ? MERGE_REFOLD : MERGE_NEITHER;
+    return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD : MERGE_NEITHER;
 }
 
 static enum merge_plan plan_part(const struct merge *m, const struct arrival *a, int db,
@@ -111,7 +129,7 @@ static enum merge_plan plan_part(const struct merge *m, const struct arrival *a,
             return MERGE_REPEAT;
         }
     }
-    return merge_fold_is_possible(m, &a->fold) ? MERGE_REFOLD : MERGE_GUESS;
+    return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD : MERGE_GUESS;
 }
 
 /* Opens the key's view and finds X in it. */
@@ -130,6 +148,17 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
     merge_fold_find(m, &a->fold, a->x);
     a->base_before = a->fold.base;
     merge_fold_find(m, &a->fold, -1);
+}
+
+/* The time of a conflict: later, where something may have been removed before its time. */
+static int64_t when(const struct arrival *a, int64_t now_ms)
+{
+    for (int i = a->x + 1; i < (int)a->fold.view.count; i++) {
+        if (a->fold.view.writes[i].effect.flags & EFFECT_EXPIRES) {
+            return now_ms + CONFLICT_PATIENCE_MS;
+        }
+    }
+    return now_ms;
 }
 
 static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan plan, int db,
@@ -154,7 +183,7 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         break;
     case MERGE_GUESS:
         merge_run(m, x, db, key, now_ms);
-        merge_conflict(m, db, key, now_ms);
+        merge_conflict(m, db, key, when(a, now_ms));
         break;
     case MERGE_NEITHER:
         merge_conflict(m, db, key, now_ms);
@@ -163,6 +192,11 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         break;
     }
     merge_touch(m, db, key, a->fold.view.writes[a->fold.view.count - 1].dot);
+    if (x->effect.flags & EFFECT_EXPIRES && (plan == MERGE_RUN || plan == MERGE_REFOLD) &&
+        m->executor->survives(m->context, db, x->argc, x->argv)) {
+        /* Somebody has removed it who did not know of another deadline: he may need it back. */
+        merge_conflict(m, db, key, now_ms);
+    }
 }
 
 /* ---- a client's write of one key ---- */
@@ -176,8 +210,8 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
                         .key_dot = m->executor->dot(m->context, c->db, key)};
     window_add(m->window, unit, c, effect, NULL);
     open_arrival(m, &a, c->db, key, unit->dot, c->number);
-    enum merge_plan plan =
-        effect->class == EFFECT_WHOLE ? plan_whole(m, &a) : plan_part(m, &a, c->db, key);
+    enum merge_plan plan = effect->class == EFFECT_WHOLE ? plan_whole(m, &a, c->db, key)
+                                                         : plan_part(m, &a, c->db, key);
     carry_out(m, &a, plan, c->db, key, now_ms);
     window_view_deinit(&a.fold.view);
 }
@@ -186,7 +220,38 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
 
 static struct version_vector *cover_of(const struct merge *m, const struct unit_command *c)
 {
+    if (slice_equal_nocase(c->argv[0], DIGESTS_COMMAND)) {
+        int words = c->argc - DIGESTS_FIRST_KEY;
+        return words % DIGESTS_KEY_WORDS == 0 && words <= DIGESTS_KEY_WORDS * MERGE_DIGESTS_MAX
+                   ? version_vector_decode(m->origins, c->argv[1])
+                   : NULL;
+    }
     return c->argc == STATE_COMMAND_WORDS ? version_vector_decode(m->origins, c->argv[4]) : NULL;
+}
+
+/* Where what was told is what is here, it is begun from; false: it cannot be known. */
+static bool take_digest(struct merge *m, struct unit *unit, const struct unit_command *c,
+                        const struct effect *effect, struct version_vector *cover_take)
+{
+    const struct window_write state = {.dot = unit->dot,
+                                       .number = c->number,
+                                       .effect = *effect,
+                                       .cover = cover_take,
+                                       .argc = c->argc,
+                                       .argv = c->argv,
+                                       .unit = unit,
+                                       .offset = c->offset};
+    struct slice key = c->argv[effect->key];
+    enum merge_digest_fit fit = merge_digest_fits(m, c->db, &state);
+    if (fit == MERGE_DIGEST_OTHER) {
+        return false;
+    }
+    window_add(m->window, unit, c, effect, cover_take);
+    if (fit == MERGE_DIGEST_SAME) {
+        conflicts_resolve(m->conflicts, c->db, key, unit->dot.stamp);
+        merge_touch(m, c->db, key, unit->dot);
+    }
+    return true;
 }
 
 static void apply_state(struct merge *m, struct unit *unit, const struct unit_command *c,
@@ -194,7 +259,12 @@ static void apply_state(struct merge *m, struct unit *unit, const struct unit_co
 {
     struct slice key = c->argv[effect->key];
     struct version_vector *cover = cover_of(m, c);
-    if (!window_holds_beyond(m->window, cover) && !(m->broken & MERGE_BREAK_FLOOR)) {
+    bool can_begin = window_holds_for_state(m->window, c->db, key, cover, unit->dot.stamp) ||
+                     m->broken & MERGE_BREAK_FLOOR;
+    if (can_begin && effect_is_digest(effect) && take_digest(m, unit, c, effect, cover)) {
+        return;
+    }
+    if (!can_begin || effect_is_digest(effect)) {
         /* What it lacks may be ours alone by now: ours stays, and is told with that in it. */
         mem_free(cover);
         m->conflicts_seen++;
@@ -235,7 +305,7 @@ static void refold_or_conflict(struct merge *m, int db, struct slice key, struct
     merge_fold_find(m, &f, -1);
     const struct window_write *last = &f.view.writes[f.view.count - 1];
     bool is_last = last->dot.place == flush.place && !m->executor->exists(m->context, db, key);
-    if (!is_last && merge_fold_is_possible(m, &f)) {
+    if (!is_last && merge_fold_is_possible(m, &f, db, key)) {
         merge_fold_run(m, &f, db, key, now_ms);
     } else if (!is_last) {
         merge_conflict(m, db, key, now_ms);
@@ -263,6 +333,31 @@ static void apply_flush(struct merge *m, struct unit *unit, const struct unit_co
 
 /* ---- units ---- */
 
+/* A word of one key, as a node may tell it. */
+static bool is_acceptable(const struct merge *m, const struct unit_command *c,
+                          const struct effect *effect)
+{
+    int64_t deadline;
+    uint64_t whole;
+    if (effect->class == EFFECT_UNTOLD) {
+        return false;
+    }
+    if (effect->class == EFFECT_LIBRARY) {
+        return libraries_is_word(c->argc, c->argv);
+    }
+    if (effect->class != EFFECT_STATE) {
+        return true;
+    }
+    struct version_vector *cover = cover_of(m, c);
+    bool good = cover != NULL;
+    mem_free(cover);
+    if (good && effect_is_digest(effect)) {
+        return merge_digest_is_sound(c->argv, effect);
+    }
+    return good && num_parse_i64(c->argv[2], &deadline) &&
+           num_parse_u64(c->argv[STATE_COMMAND_WHOLE], &whole);
+}
+
 bool merge_acceptable(const struct merge *m, const struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
@@ -271,14 +366,7 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit)
         int effects = 0;
         bool good = true;
         for (; good && effect_of(c.argc, c.argv, effects, &effect); effects++) {
-            int64_t deadline;
-            uint64_t whole;
-            struct version_vector *cover = effect.class == EFFECT_STATE ? cover_of(m, &c) : NULL;
-            good = effect.class != EFFECT_UNTOLD &&
-                   (effect.class != EFFECT_STATE ||
-                    (cover && num_parse_i64(c.argv[2], &deadline) &&
-                     num_parse_u64(c.argv[STATE_COMMAND_WHOLE], &whole)));
-            mem_free(cover);
+            good = is_acceptable(m, &c, &effect);
         }
         if (!good || effects == 0) {
             unit_command_end(&c);
@@ -286,6 +374,16 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit)
         }
     }
     return true;
+}
+
+/* The keyspace is held, as for all that the executor does. */
+static void hear_of_library(const struct merge *m, struct dot dot, const struct unit_command *c,
+                            void (*hear)(struct libraries *l, struct library_word at, int argc,
+                                         const struct slice *argv)) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (m->libraries) {
+        hear(m->libraries, (struct library_word){dot, c->number}, c->argc, c->argv);
+    }
 }
 
 static void apply_one(struct merge *m, struct unit *unit, const struct unit_command *c,
@@ -300,6 +398,9 @@ static void apply_one(struct merge *m, struct unit *unit, const struct unit_comm
         break;
     case EFFECT_KEYLESS:
         m->executor->run(m->context, c->db, c->argc, c->argv);
+        break;
+    case EFFECT_LIBRARY:
+        hear_of_library(m, unit->dot, c, libraries_hear);
         break;
     default:
         apply_effect(m, unit, c, effect, now_ms);
@@ -330,7 +431,10 @@ void merge_own(struct merge *m, struct unit *unit)
     struct effect effect;
     while (unit_command_next(unit, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
-            if (effect.class == EFFECT_KEYLESS) {
+            if (effect.class == EFFECT_LIBRARY) {
+                hear_of_library(m, unit->dot, &c, libraries_heard_own);
+            }
+            if (effect.class == EFFECT_KEYLESS || effect.class == EFFECT_LIBRARY) {
                 continue;
             }
             unit->has_causes = unit->has_causes || effect.class == EFFECT_ORDER;

@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "active/conflicts.h"
+#include "active/libraries.h"
 #include "active/origins.h"
 #include "active/unit.h"
 #include "active/window.h"
@@ -34,6 +35,8 @@ struct merge_executor {
     void (*flush)(void *context, int db, struct dot before, merge_key_fn kept, void *argument);
     bool (*exists)(void *context, int db, struct slice key);
     bool (*has_deadline)(void *context, int db, struct slice key);
+    /* True when what a KEYDB.EXPIRED names, a key or a member, is there, with whatever deadline. */
+    bool (*survives)(void *context, int db, int argc, const struct slice *argv);
     /* True when the member's score is an integer below 2^53: sums of such do not depend on order.
      */
     bool (*is_integer)(void *context, int db, struct slice key, struct slice member);
@@ -47,6 +50,10 @@ struct merge_executor {
      * key is as it was. */
     bool (*load)(void *context, int db, struct slice key, int64_t deadline_ms,
                  struct slice payload);
+    /* Appends what tells the key's content, deadlines included, from any other (at most 64 bytes,
+     * the same on each node); false when it is missing, or of a type that has none. NULL: none has.
+     */
+    bool (*digest)(void *context, int db, struct slice key, struct buf *out);
     /* True when the key, which is there, holds what the payload does in other bytes; NULL: bytes
      * are always the same. */
     bool (*same)(void *context, int db, struct slice key, struct slice payload);
@@ -77,6 +84,7 @@ struct merge {
     struct origins *origins;
     struct window *window;
     struct conflicts *conflicts;
+    struct libraries *libraries; /* who uses the merge settles them; NULL: there are none */
     const struct merge_executor *executor;
     void *context;               /* the executor's */
     unsigned broken;             /* enum merge_break */
@@ -97,6 +105,14 @@ void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms);
 void merge_own(struct merge *m, struct unit *unit);
 /* The command by which this node tells its content of a key, to be the next unit of its own. */
 void merge_state(const struct merge *m, int db, struct slice key, struct buf *out);
+
+/* The same by digests: one key's words are appended, false where only a state will do; and the
+ * command of so many, of one database, in the hold in which their words were made. */
+bool merge_put_digest(const struct merge *m, int db, struct slice key,
+                      struct buf *words) MUST_CHECK;
+void merge_digests(const struct merge *m, int count, struct slice words, struct buf *out);
+/* Keys of one such command. */
+#define MERGE_DIGESTS_MAX 64
 
 /* ---- MERGE: somebody's whole data set, key by key ---- */
 

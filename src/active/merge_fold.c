@@ -19,7 +19,8 @@ bool merge_fold_covers(const struct merge *m, const struct window_write *state, 
 static uint64_t void_upto(const struct window_write *state)
 {
     uint64_t stamp = 0;
-    return num_parse_u64(state->argv[STATE_COMMAND_WHOLE], &stamp) ? stamp : 0;
+    int at = effect_is_digest(&state->effect) ? state->effect.key + 2 : STATE_COMMAND_WHOLE;
+    return num_parse_u64(state->argv[at], &stamp) ? stamp : 0;
 }
 
 static bool is_on_top(const struct merge *m, const struct window_write *state,
@@ -79,13 +80,16 @@ uint64_t merge_fold_void_upto(const struct window_view *view)
     return stamp;
 }
 
-bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f)
+bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f, int db,
+                            struct slice key)
 {
     if (f->view.count > MERGE_REFOLD_MAX) {
         return false;
     }
     if (f->base >= 0) {
-        return window_holds_beyond(m->window, f->view.writes[f->base].cover);
+        const struct window_write *base = &f->view.writes[f->base];
+        return !effect_is_digest(&base->effect) && /* its bytes are not known */
+               window_holds_for_state(m->window, db, key, base->cover, base->dot.stamp);
     }
     return f->whole >= 0 && f->view.writes[f->whole].dot.stamp > window_floor(m->window);
 }

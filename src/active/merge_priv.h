@@ -20,7 +20,8 @@ bool merge_fold_is_live(const struct merge *m, const struct merge_fold *f, int i
 /* Stamp of the last whole write that the view knows of, itself or by a state; 0: none. */
 uint64_t merge_fold_void_upto(const struct window_view *view);
 /* True when there is something to begin from, and all above it is in the window. */
-bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f);
+bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f, int db,
+                            struct slice key);
 /* Begins anew. */
 void merge_fold_run(struct merge *m, const struct merge_fold *f, int db, struct slice key,
                     int64_t now_ms);
@@ -33,11 +34,24 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
 void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
                         struct slice key, int64_t now_ms);
 
+/* Words of a digest that may be one. */
+bool merge_digest_is_sound(const struct slice *argv, const struct effect *effect);
+/* What such a state, which is not in the window, is here. */
+enum merge_digest_fit {
+    MERGE_DIGEST_BELOW, /* nothing yet, or any more */
+    MERGE_DIGEST_SAME,  /* what the content begins from, and all that there is */
+    MERGE_DIGEST_OTHER, /* what the content should begin from, and is not known here */
+};
+enum merge_digest_fit merge_digest_fits(const struct merge *m, int db,
+                                        const struct window_write *state);
+
 /* Runs one effect of a command; a failure, or a key that goes with a deadline of which nothing is
  * said, conflicts the key. */
 void merge_run(struct merge *m, const struct window_write *write, int db, struct slice key,
                int64_t now_ms);
 void merge_conflict(struct merge *m, int db, struct slice key, int64_t now_ms);
+/* The same; `same`: with somebody who has the same content. */
+void merge_conflict_same(struct merge *m, int db, struct slice key, bool same, int64_t now_ms);
 /* The key's dot becomes this one, where it is greater. */
 void merge_touch(const struct merge *m, int db, struct slice key, struct dot dot);
 

@@ -105,6 +105,14 @@ static bool only_undates(const struct window_write *w)
     return w->effect.flags == EFFECT_UNDATES;
 }
 
+/* The key goes, where it has that deadline. */
+static bool expires_key(const struct window_write *w)
+{
+    return w->effect.class == EFFECT_ORDER && w->effect.flags & EFFECT_EXPIRES;
+}
+
+#define DATING (EFFECT_DATES | EFFECT_UNDATES)
+
 /* What the live writes behind X do, all together. */
 struct behind {
     bool by_members; /* all of them, of X's type */
@@ -112,6 +120,9 @@ struct behind {
     bool gives_x, takes_x, dates_x; /* a member of X's */
     bool dates_several;             /* a deadline for more than one member */
     bool assigns_x;                 /* X's register, with a value */
+    /* A member of X's: gets another deadline or none; goes by its deadline; is added to. */
+    bool redates_x, expires_x, adds_x;
+    bool only_expires; /* the key, all of them */
 };
 
 static bool same_type(enum effect_type *type, enum effect_type other)
@@ -125,7 +136,7 @@ static bool same_type(enum effect_type *type, enum effect_type other)
 static struct behind look_behind(const struct merge *m, const struct merge_fold *f, int x,
                                  const struct members *named)
 {
-    struct behind b = {.by_members = true};
+    struct behind b = {.by_members = true, .only_expires = true};
     enum effect_type type = f->view.writes[x].effect.type;
     for (int i = x + 1; i < (int)f->view.count; i++) {
         const struct window_write *w = &f->view.writes[i];
@@ -133,7 +144,11 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
             continue;
         }
         b.by_members = b.by_members && is_by_members(w) && same_type(&type, w->effect.type);
+        b.only_expires = b.only_expires && expires_key(w);
         bool touches = names_one_of(w, named);
+        b.expires_x = b.expires_x || (touches && w->effect.flags & EFFECT_EXPIRES);
+        b.adds_x = b.adds_x || (touches && w->effect.class == EFFECT_ADD);
+        b.redates_x = b.redates_x || (touches && !gives(w) && w->effect.flags & DATING);
         b.gives = b.gives || gives(w);
         b.takes = b.takes || w->effect.flags & EFFECT_TAKES;
         b.dates_key = b.dates_key || (is_of_key(w) && w->effect.flags & EFFECT_DATES);
@@ -149,6 +164,15 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
     return b;
 }
 
+/* True when what is behind, and takes a member where it has some deadline, can be run again to the
+ * same end: X gives it without one, or takes it too. */
+static bool survives_expiry(const struct window_write *late)
+{
+    return late->effect.class == EFFECT_ASSIGN &&
+           ((gives(late) && late->effect.flags & EFFECT_UNDATES) ||
+            late->effect.flags & EFFECT_TAKES);
+}
+
 bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
                          struct slice key)
 {
@@ -157,7 +181,11 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     add_all(&named, late);
     struct behind b = look_behind(m, f, x, &named);
     mem_free(named.slots);
-    if (!is_by_members(late) || !b.by_members || b.dates_several) {
+    if (expires_key(late)) {
+        return b.only_expires; /* the first of them that finds its deadline, wherever it stands */
+    }
+    if (!is_by_members(late) || !b.by_members || b.dates_several ||
+        (b.expires_x && !survives_expiry(late))) {
         return false;
     }
     if (is_of_key(late)) {
@@ -176,7 +204,9 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
         return false; /* an entry counts each time that it is added */
     }
     if (late->effect.flags & EFFECT_TAKES) {
-        return !b.dates_key; /* the key may have been away when it got its deadline */
+        /* The key may have been away when it got its deadline; and a member that has another one
+         * by now may have had this one, or have been added to if it had not. */
+        return !b.dates_key && !(late->effect.flags & EFFECT_EXPIRES && (b.redates_x || b.adds_x));
     }
     if (b.dates_key && b.takes) {
         return false;
@@ -207,7 +237,6 @@ static bool names_in_group(const struct window_write *w, const struct window_wri
 static bool is_concerned(const struct window_write *late, const struct window_write *w,
                          const struct members *changed)
 {
-    unsigned dating = EFFECT_DATES | EFFECT_UNDATES;
     if (only_undates(late)) {
         return false;
     }
@@ -215,7 +244,7 @@ static bool is_concerned(const struct window_write *late, const struct window_wr
         return is_of_key(late) || gives(late);
     }
     if (late->effect.class == EFFECT_ADD) {
-        return !gives(w) && w->effect.flags & dating && names_one_of(w, changed);
+        return !gives(w) && w->effect.flags & DATING && names_one_of(w, changed);
     }
     return names_one_of(w, changed) || (is_of_entries(late) && names_in_group(w, late));
 }

@@ -105,9 +105,8 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
 {
     struct dot ours = m->executor->dot(m->context, k->db, k->key);
     bool here = m->executor->exists(m->context, k->db, k->key), there = k->payload.len > 0;
-    bool taken;
-    if (same_content(m, k) &&
-        (!here || (ours.stamp == k->dot.stamp && ours.place == k->dot.place))) {
+    bool taken, same = same_content(m, k);
+    if (same && (!here || (ours.stamp == k->dot.stamp && ours.place == k->dot.place))) {
         return true;
     }
     if (here && there) {
@@ -122,7 +121,7 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
     if (taken && !take_theirs(m, k)) {
         return false;
     }
-    merge_conflict(m, k->db, k->key, k->now_ms);
+    merge_conflict_same(m, k->db, k->key, same, k->now_ms);
     return true;
 }
 

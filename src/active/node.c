@@ -5,8 +5,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "engine/command.h"
-#include "engine/function_store.h"
-#include "engine/propagate.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
 #include "value/member_ttl.h"
@@ -30,10 +28,16 @@ struct node {
     int64_t silence_ms;
     int64_t now_ms;  /* of the hold in which something comes */
     char fault[160]; /* why it was refused */
-    uint64_t states;
+    uint64_t states, digests;
 };
 
 /* ---- its life ---- */
+
+/* Libraries that the files, or peers, brought. */
+static void on_library(struct slice row, void *context)
+{
+    log_head_library(&((struct node *)context)->head, row);
+}
 
 static void begin_epoch(struct node *n, const struct node_options *options)
 {
@@ -112,9 +116,12 @@ struct node *node_create(const struct node_options *options)
         .context = &n->execute,
         .broken = options->broken,
     };
+    n->merge.libraries = libraries_create(&n->origins);
     if (options->past) {
         take_past(n, options->past);
     }
+    hlc_go_on(&n->clock);
+    libraries_watch(n->merge.libraries, on_library, n);
     log_head_init(&n->head, &n->origins, options->first_db);
     n->own.head = n->execute.head = &n->head;
     conflicts_watch(n->merge.conflicts, on_conflict, n);
@@ -133,6 +140,7 @@ void node_destroy(struct node **node)
         log_head_deinit(&n->head);
         window_destroy(&n->merge.window);
         conflicts_destroy(&n->merge.conflicts);
+        libraries_destroy(&n->merge.libraries);
         origin_log_destroy(&n->log);
         origins_deinit(&n->origins);
         mem_free(n);
@@ -196,10 +204,16 @@ uint64_t node_states(const struct node *n)
     return n->states;
 }
 
+uint64_t node_digests(const struct node *n)
+{
+    return n->digests;
+}
+
 /* ---- our own units ---- */
 
 /* A key that only its time has taken may have been told as deleted because a write was about to
- * read it, and stand there still. What is told as gone is gone here. */
+ * read it, and stand there still. What is told as gone is gone here; which is told once more, for
+ * it may be another one by now, made with a time that is over. */
 static void remove_gone(struct node *n, int db, struct slice name) REQUIRES(keyspace_lock)
 {
     struct db *where = executor_db(&n->execute, db);
@@ -208,9 +222,7 @@ static void remove_gone(struct node *n, int db, struct slice name) REQUIRES(keys
     int64_t now_ms = hlc_ms(&n->clock);
     const struct entry *e = db_look(where, &key);
     if (e && (expire_is_over(entry_expiry_ms(e), now_ms) || member_ttl_all_due(e, now_ms))) {
-        n->own.muted = true;
         db_open(&ref, where, &key, now_ms, 0);
-        n->own.muted = false;
     }
 }
 
@@ -218,11 +230,39 @@ static void remove_all_gone(struct node *n, const struct unit *unit) REQUIRES(ke
 {
     struct unit_command c = unit_command_before(unit);
     while (unit_command_next(unit, &c)) {
-        if (slice_equal_nocase(c.argv[0], "del") || slice_equal_nocase(c.argv[0], "unlink")) {
-            for (int i = 1; i < c.argc; i++) {
+        bool expired = slice_equal_nocase(c.argv[0], "keydb.expired");
+        if (expired || slice_equal_nocase(c.argv[0], "del") ||
+            slice_equal_nocase(c.argv[0], "unlink")) {
+            for (int i = 1; i < (expired ? 2 : c.argc); i++) {
                 remove_gone(n, c.db, c.argv[i]);
             }
         }
+    }
+}
+
+/* A hold's work that no client asked for: what it runs is one unit of the logs, and not ours. */
+static struct executor_scope begin_work(struct node *n, struct dot dot) REQUIRES(keyspace_lock)
+{
+    struct executor_scope before = executor_begin();
+    n->own.muted = true;
+    log_head_begin(&n->head, dot);
+    return before;
+}
+
+static void end_work(struct node *n, const struct executor_scope *before) REQUIRES(keyspace_lock)
+{
+    libraries_settle(n->merge.libraries, db_at(n->execute.first_db));
+    executor_end(before);
+    log_head_end(&n->head);
+    n->own.muted = false;
+}
+
+/* One of our clients has changed which libraries go together. */
+static void settle_libraries(struct node *n) REQUIRES(keyspace_lock)
+{
+    if (libraries_are_unsettled(n->merge.libraries)) {
+        struct executor_scope before = begin_work(n, (struct dot){0, 0});
+        end_work(n, &before);
     }
 }
 
@@ -231,11 +271,12 @@ void node_settle(struct node *n)
     struct unit *unit;
     log_head_flush(&n->head);
     while ((unit = local_writes_take(&n->own)) != NULL) {
-        remove_all_gone(n, unit);
         merge_own(&n->merge, unit);
         origin_log_append(n->log, unit);
+        remove_all_gone(n, unit); /* and tells it behind that */
         unit_release(unit);
     }
+    settle_libraries(n);
     n->execute.highest = n->clock.last;
 }
 
@@ -300,14 +341,10 @@ static bool names_known_commands(const struct unit *unit, struct slice *name)
 
 static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(keyspace_lock)
 {
-    struct executor_scope before = executor_begin();
-    n->own.muted = true;
-    log_head_begin(&n->head, unit->dot);
+    struct executor_scope before = begin_work(n, unit->dot);
     n->execute.origin = dot_origin(unit->dot);
     merge_apply(&n->merge, unit, now_ms);
-    executor_end(&before);
-    log_head_end(&n->head);
-    n->own.muted = false;
+    end_work(n, &before);
     origin_log_append(n->log, unit);
     n->execute.highest = n->clock.last;
 }
@@ -334,6 +371,10 @@ static bool take_unit(void *context, struct unit *unit, const char **error)
                  "a write by '%.*s', a command that is not here: of a module that is not loaded?",
                  (int)(name.len < 64 ? name.len : 64), name.ptr);
         *error = n->fault;
+        return false;
+    }
+    if (!window_follows(n->merge.window, unit->dot)) {
+        *error = "a write with a stamp that is not above its origin's last one";
         return false;
     }
     node_settle(n);
@@ -368,18 +409,57 @@ enum receiver_result node_take(struct node *n, const struct origin_id *origin, u
 
 /* ---- time ---- */
 
+/* Digests that are told together. */
+struct digests {
+    struct buf words;
+    int count, db;
+};
+
+static void tell_command(struct node *n, int db, struct slice command, int64_t now_ms)
+    REQUIRES(keyspace_lock);
+static void tell_command(struct node *n, int db, struct slice command, int64_t now_ms)
+{
+    conflicts_told(n->merge.conflicts, command.len, now_ms);
+    local_writes_tell(&n->own, db, command);
+    node_settle(n);
+}
+
+static void tell_digests(struct node *n, struct digests *d, int64_t now_ms) REQUIRES(keyspace_lock);
+static void tell_digests(struct node *n, struct digests *d, int64_t now_ms)
+{
+    struct buf command = {0};
+    if (d->count > 0) {
+        merge_digests(&n->merge, d->count, buf_slice(&d->words), &command);
+        tell_command(n, d->db, buf_slice(&command), now_ms);
+        n->digests += (uint64_t)d->count;
+    }
+    buf_clear(&d->words);
+    d->count = 0;
+    buf_deinit(&command);
+}
+
 static void tell_states(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock)
 {
     struct buf key = {0}, command = {0};
+    struct digests digests = {.db = 0};
     int db;
-    while (conflicts_take_due(n->merge.conflicts, now_ms, &db, &key)) {
+    bool same;
+    while (conflicts_take_due(n->merge.conflicts, now_ms, &db, &key, &same)) {
+        if (digests.db != db || digests.count == MERGE_DIGESTS_MAX) {
+            tell_digests(n, &digests, now_ms);
+            digests.db = db;
+        }
+        if (same && merge_put_digest(&n->merge, db, buf_slice(&key), &digests.words)) {
+            digests.count++;
+            continue;
+        }
         buf_clear(&command);
         merge_state(&n->merge, db, buf_slice(&key), &command);
-        conflicts_told(n->merge.conflicts, command.len, now_ms);
-        local_writes_tell(&n->own, db, buf_slice(&command));
-        node_settle(n);
+        tell_command(n, db, buf_slice(&command), now_ms);
         n->states++;
     }
+    tell_digests(n, &digests, now_ms);
+    buf_deinit(&digests.words);
     buf_deinit(&key);
     buf_deinit(&command);
 }
@@ -403,6 +483,11 @@ void node_tick(struct node *n, int64_t now_ms)
 bool node_is_merging(const struct node *n)
 {
     return n->snapshot != NULL;
+}
+
+void node_restore_libraries(struct node *n, struct slice rows)
+{
+    libraries_restore(n->merge.libraries, rows);
 }
 
 void node_adopt(struct node *n)
@@ -438,35 +523,23 @@ bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
                        int64_t deadline_ms, struct slice payload, int64_t now_ms)
 {
     assert(n->snapshot && db >= 0 && db < n->execute.dbs);
-    struct executor_scope before = executor_begin();
-    n->own.muted = true;
-    log_head_begin(&n->head, (struct dot){0, 0});
+    struct executor_scope before = begin_work(n, (struct dot){0, 0});
     bool good =
         merge_snapshot_key(&n->merge, n->snapshot, db, key, dot, deadline_ms, payload, now_ms);
     if (!good) {
         conflicts_note(n->merge.conflicts, db, key, 0, now_ms);
     }
-    executor_end(&before);
-    log_head_end(&n->head);
-    n->own.muted = false;
+    end_work(n, &before);
     return good;
 }
 
-void node_snapshot_library(struct node *n, struct slice source)
+bool node_snapshot_library(struct node *n, struct slice row)
 {
-    const struct slice words[] = {SLICE("FUNCTION"), SLICE("LOAD"), source};
-    struct buf ignored = {0};
     assert(n->snapshot);
-    if (function_store_load(source, false, &ignored) && propagate_on) {
-        struct executor_scope before = executor_begin();
-        n->own.muted = true;
-        log_head_begin(&n->head, (struct dot){0, 0});
-        propagate_command(db_at(n->execute.first_db), 3, words);
-        executor_end(&before);
-        log_head_end(&n->head);
-        n->own.muted = false;
-    }
-    buf_deinit(&ignored);
+    struct executor_scope before = begin_work(n, (struct dot){0, 0});
+    bool good = libraries_merge(n->merge.libraries, row);
+    end_work(n, &before);
+    return good;
 }
 
 /* KEYDB.MERGED clock positions. */
@@ -522,25 +595,6 @@ static bool is_ours_to_expire(const struct node *n, struct dot dot)
     return hlc_stamp_ms(heard) + n->silence_ms < hlc_ms(&n->clock);
 }
 
-/* KEYDB.EXPIRED key deadline, PERSIST key: the latter because who empties a key says so. */
-static void tell_expired(struct node *n, struct keyref *ref) REQUIRES(keyspace_lock)
-{
-    struct buf unit = {0}, deadline = {0};
-    buf_printf(&deadline, "%" PRId64, entry_expiry_ms(ref->entry));
-    buf_append_cstr(&unit, "*3\r\n$13\r\nKEYDB.EXPIRED\r\n");
-    unit_put_word(&unit, ref->key.name);
-    unit_put_word(&unit, buf_slice(&deadline));
-    buf_append_cstr(&unit, "*2\r\n$7\r\nPERSIST\r\n");
-    unit_put_word(&unit, ref->key.name);
-    /* First: what the AOF is told of it then is a record with that unit's dot. */
-    local_writes_tell(&n->own, ref->db->id - n->execute.first_db, buf_slice(&unit));
-    n->own.muted = true;
-    expire_delete(ref);
-    n->own.muted = false;
-    buf_deinit(&unit);
-    buf_deinit(&deadline);
-}
-
 bool node_judge(struct node *n, struct keyref *ref, int64_t now_ms)
 {
     int db = ref->db->id - n->execute.first_db;
@@ -553,6 +607,6 @@ bool node_judge(struct node *n, struct keyref *ref, int64_t now_ms)
     if (!expire_is_over(entry_expiry_ms(ref->entry), now_ms)) {
         return false; /* members of it: what goes is told as any write */
     }
-    tell_expired(n, ref);
+    expire_delete(ref); /* and tells it */
     return true;
 }

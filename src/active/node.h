@@ -58,6 +58,7 @@ const uint8_t *node_id(const struct node *n);
 uint32_t node_id_tag(const struct node *n);
 uint16_t node_self(const struct node *n);
 uint64_t node_states(const struct node *n); /* told so far */
+uint64_t node_digests(const struct node *n);
 
 /* Another bound of the logs and the window (repl-backlog-size). */
 void node_set_log_bytes(struct node *n, size_t log_bytes) REQUIRES(keyspace_lock);
@@ -82,9 +83,12 @@ struct receiver_sink node_sink(struct node *n, int64_t now_ms) REQUIRES(keyspace
  * MERGE. */
 void node_tick(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
 
-/* The databases have keys that no node has written (files of a server that was not active). They
- * count as the first write of our origin, which no log has: who lacks it needs everything. Before
- * our first own write. */
+/* The files' libraries are loaded, and this is what the files say of them (restored.libraries).
+ * Before our first own write. */
+void node_restore_libraries(struct node *n, struct slice rows) REQUIRES(keyspace_lock);
+/* The databases have keys, or there are libraries, that no node has written (files of a server that
+ * was not active). They count as the first write of our origin, which no log has: who lacks it
+ * needs everything. Before our first own write. */
 void node_adopt(struct node *n) REQUIRES(keyspace_lock);
 
 /* ---- MERGE (full_sync_receive.h): begin, each key in any holds, end ---- */
@@ -97,9 +101,9 @@ bool node_snapshot_begin(struct node *n, const struct merge_snapshot *snapshot,
 bool node_snapshot_key(struct node *n, int db, struct slice key, struct dot dot,
                        int64_t deadline_ms, struct slice payload, int64_t now_ms) MUST_CHECK
     REQUIRES(keyspace_lock);
-/* A library of functions: loaded, and told to our own log and replicas. One whose name is taken
- * here is left out, ours stays. */
-void node_snapshot_library(struct node *n, struct slice source) REQUIRES(keyspace_lock);
+/* What they say of a library of functions (libraries_merge): made so, and told to our own log and
+ * replicas. */
+bool node_snapshot_library(struct node *n, struct slice row) MUST_CHECK REQUIRES(keyspace_lock);
 /* All keys were merged: we have what the other side had. */
 void node_snapshot_end(struct node *n) REQUIRES(keyspace_lock);
 /* True while one is under way. */

@@ -18,12 +18,13 @@ static struct {
 
 /* ---- writing ---- */
 
-static void tell(dots_put put, void *context)
+/* The callbacks are called as dots.h says. */
+static void tell(dots_put put, void *context) NO_THREAD_SAFETY_ANALYSIS
 {
     const struct node *n = files.node;
     if (n) {
         restored_tell(node_id(n), node_clock(files.node)->last, node_origins(files.node),
-                      node_merge(n)->conflicts, put, context);
+                      node_merge(n)->conflicts, node_merge(n)->libraries, put, context);
     }
 }
 

@@ -11,12 +11,12 @@
 #define CONFLICT_HEAD_BYTES 16
 
 /* What the head of a unit says, but for its dot. */
-enum fact_kind { FACT_DOT, FACT_CONFLICT, FACT_RESOLVED };
+enum fact_kind { FACT_DOT, FACT_CONFLICT, FACT_RESOLVED, FACT_LIBRARY };
 struct fact {
     enum fact_kind kind;
     int db;
     struct dot dot; /* FACT_CONFLICT: its stamp is the state's */
-    size_t len;     /* of the key, which follows */
+    size_t len;     /* of the key, or the row, which follows */
 };
 
 void restored_init(struct restored *p, int first_db, int dbs)
@@ -33,6 +33,7 @@ void restored_deinit(struct restored *p)
     dot_table_deinit(&p->table);
     buf_deinit(&p->facts);
     buf_deinit(&p->merging);
+    buf_deinit(&p->libraries);
 }
 
 /* ---- the head of a file: writing ---- */
@@ -51,8 +52,14 @@ static void put_conflict(int db, struct slice key, void *context)
     buf_append_slice(t->out, key);
 }
 
+static void put_library(struct slice row, void *out)
+{
+    buf_append_slice(out, row);
+}
+
 void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
-                   const struct conflicts *d, restored_put put, void *context)
+                   const struct conflicts *d, const struct libraries *l, restored_put put,
+                   void *context)
 {
     char text[NUM_I64_MAX_CHARS];
     struct buf bytes = {0};
@@ -68,6 +75,11 @@ void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
     conflicts_each(d, put_conflict, &(struct conflicts_text){d, &bytes});
     if (bytes.len > 0) {
         put("active-conflicts", buf_slice(&bytes), context);
+    }
+    buf_clear(&bytes);
+    libraries_each(l, false, put_library, &bytes);
+    if (bytes.len > 0) {
+        put("active-libraries", buf_slice(&bytes), context);
     }
     buf_deinit(&bytes);
 }
@@ -132,6 +144,19 @@ static const char *take_conflicts(struct restored *p, struct slice value)
     return NULL;
 }
 
+static const char *take_libraries(struct restored *p, struct slice value)
+{
+    struct library_row row;
+    struct slice rest = value;
+    while (rest.len > 0) {
+        if (!library_row_next(&rest, &row)) {
+            return "what it says of libraries is damaged";
+        }
+    }
+    buf_append_slice(&p->libraries, value);
+    return NULL;
+}
+
 const char *restored_take(struct restored *p, struct slice name, struct slice value, bool *known)
 {
     static const struct {
@@ -140,7 +165,8 @@ const char *restored_take(struct restored *p, struct slice name, struct slice va
     } fields[] = {{"active-node", take_node},
                   {"active-clock", take_clock},
                   {"active-positions", take_positions},
-                  {"active-conflicts", take_conflicts}};
+                  {"active-conflicts", take_conflicts},
+                  {"active-libraries", take_libraries}};
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (slice_equal(name, slice_cstr(fields[i].name))) {
             *known = true;
@@ -206,12 +232,27 @@ static const struct form *form_of(struct slice word)
     return NULL;
 }
 
+/* LIBRARY row. */
+static int take_library(struct restored *p, int argc, const struct slice *argv)
+{
+    struct library_row row;
+    struct slice rest = argc > 1 ? argv[1] : SLICE("");
+    if (!library_row_next(&rest, &row) || rest.len > 0) {
+        return 0;
+    }
+    add_fact(p, FACT_LIBRARY, 0, p->dot, argv[1]);
+    return 2;
+}
+
 /* A word of a head with what follows it: takes it, and returns how many words it was; 0: damage. */
 static int take_fact(struct restored *p, int argc, const struct slice *argv)
 {
     uint64_t db;
     struct dot dot = p->dot;
     const struct form *f = form_of(argv[0]);
+    if (slice_equal_nocase(argv[0], "library")) {
+        return take_library(p, argc, argv);
+    }
     if (!f || argc < f->words || !num_parse_u64(argv[1], &db) || !is_db(p, db)) {
         return 0;
     }
@@ -344,6 +385,8 @@ static void apply_facts(struct restored *p) REQUIRES(keyspace_lock)
         if (f.kind == FACT_DOT) {
             set_dot(p->first_db + f.db, key, f.dot);
             p->clock = f.dot.stamp > p->clock ? f.dot.stamp : p->clock;
+        } else if (f.kind == FACT_LIBRARY) {
+            buf_append_slice(&p->libraries, key);
         } else if (f.kind == FACT_CONFLICT) {
             conflicts_note(p->conflicts, f.db, key, f.dot.stamp, 0);
         } else {

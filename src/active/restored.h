@@ -15,6 +15,7 @@
 #include "keyspace/lock.h"
 #include "active/conflicts.h"
 #include "active/dot_bytes.h"
+#include "active/libraries.h"
 #include "active/origins.h"
 
 #include <stdbool.h>
@@ -28,6 +29,7 @@ struct restored {
     struct conflicts *conflicts; /* noted at time 0: they are due at once */
     uint64_t merging_done;       /* so many records of it are in the log */
     struct buf merging;          /* the file with a data set that was being merged; empty: none */
+    struct buf libraries;        /* what they say of those, rows (libraries.h) */
     int first_db, dbs;           /* of the node's data */
     /* private */
     struct dot_table table; /* of the file that is being loaded */
@@ -54,9 +56,10 @@ const char *restored_take_record(struct restored *p, int argc, const struct slic
 /* What the last head said is so. `db` is the keyspace's number, unlike those in heads. */
 void restored_apply(struct restored *p, int db, struct slice key) REQUIRES(keyspace_lock);
 
-/* Puts the fields of a head: origins with their positions, conflicts. */
+/* Puts the fields of a head: origins with their positions, conflicts, libraries. */
 typedef void (*restored_put)(const char *name, struct slice value, void *context);
 void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
-                   const struct conflicts *d, restored_put put, void *context);
+                   const struct conflicts *d, const struct libraries *l, restored_put put,
+                   void *context) REQUIRES_SHARED(keyspace_lock);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "ds/table.h"
+#include "active/left_states.h"
 
 #include <assert.h>
 #include <string.h>
@@ -35,7 +36,8 @@ struct window_unit {
 
 struct window_queue {
     struct window_unit *first, *last;
-    uint64_t swept; /* the last sequence that is not here any more */
+    uint64_t swept;         /* the last sequence that is not here any more */
+    uint64_t swept_clients; /* the same of writes that are not only states */
 };
 
 struct window {
@@ -45,6 +47,7 @@ struct window {
     uint32_t queue_count;
     uint64_t floor;
     size_t bytes, bytes_max;
+    struct left_states left_states;
 };
 
 static uint64_t key_hash(const void *entry)
@@ -153,6 +156,7 @@ void window_destroy(struct window **window)
         }
     }
     table_deinit(&w->keys, destroy_key, NULL);
+    left_states_deinit(&w->left_states);
     mem_free(w->queues);
     mem_free(w);
     *window = NULL;
@@ -243,8 +247,14 @@ static void sweep_first(struct window *w, struct window_queue *q)
     }
     while (unit_command_next(unit, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
-            struct slice name = effect.key ? c.argv[effect.key] : SLICE("");
-            take_out(w, db_of(&c, &effect), name, unit);
+            struct key_name n = {db_of(&c, &effect), effect.key ? c.argv[effect.key] : SLICE("")};
+            take_out(w, n.db, n.name, unit);
+            if (effect.class == EFFECT_STATE) {
+                left_states_note(&w->left_states, hash_of(&n), unit->dot.stamp);
+            } else if (effect.class != EFFECT_KEYLESS && effect.class != EFFECT_LIBRARY &&
+                       dot_sequence(unit->dot) > q->swept_clients) {
+                q->swept_clients = dot_sequence(unit->dot);
+            }
         }
     }
     unit_release(unit);
@@ -286,6 +296,7 @@ void window_sweep(struct window *w, uint64_t stable)
     while ((q = oldest(w)) != NULL && q->first->unit->dot.stamp <= stable) {
         sweep_first(w, q);
     }
+    left_states_forget(&w->left_states, stable);
 }
 
 void window_skip(struct window *w, const struct version_vector *positions, uint64_t clock)
@@ -300,7 +311,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
         while (q->first) {
             sweep_first(w, q);
         }
-        q->swept = positions->sequence[i];
+        q->swept = q->swept_clients = positions->sequence[i];
     }
     if (clock > w->floor) {
         w->floor = clock;
@@ -400,6 +411,13 @@ uint64_t window_floor(const struct window *w)
     return w->floor;
 }
 
+bool window_follows(const struct window *w, struct dot dot)
+{
+    uint16_t origin = dot_origin(dot);
+    const struct window_unit *last = origin < w->queue_count ? w->queues[origin].last : NULL;
+    return !last || last->unit->dot.stamp < dot.stamp;
+}
+
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover)
 {
     for (uint32_t i = 1; i < w->queue_count; i++) {
@@ -408,6 +426,18 @@ bool window_holds_beyond(const struct window *w, const struct version_vector *co
         }
     }
     return true;
+}
+
+bool window_holds_for_state(const struct window *w, int db, struct slice key,
+                            const struct version_vector *cover, uint64_t stamp)
+{
+    struct key_name n = {(uint32_t)db, key};
+    for (uint32_t i = 1; i < w->queue_count; i++) {
+        if (w->queues[i].swept_clients > version_vector_at(cover, i)) {
+            return false;
+        }
+    }
+    return !left_states_had(&w->left_states, hash_of(&n), stamp);
 }
 
 struct each {

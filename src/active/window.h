@@ -23,6 +23,11 @@ struct window;
  * that it had, and the stamp of the key's last whole write that it knew of (0: none). */
 #define STATE_COMMAND_WORDS 6
 #define STATE_COMMAND_WHOLE 5
+/* KEYDB.DIGESTS positions [key digest whole] ...: the same of several keys, whose content whoever
+ * has it knows by its digest. */
+#define DIGESTS_COMMAND "KEYDB.DIGESTS"
+#define DIGESTS_FIRST_KEY 2
+#define DIGESTS_KEY_WORDS 3
 
 /* An effect of a key, taken apart for looking at. */
 struct window_write {
@@ -70,8 +75,17 @@ void window_write_open(struct window_write *write);
 
 /* Stamp up to which writes may be missing. */
 uint64_t window_floor(const struct window *w);
+/* True when a unit with this dot may be put in: its stamp is above those of its origin that are
+ * here. */
+bool window_follows(const struct window *w, struct dot dot);
 /* True when every applied write that `cover` does not cover is here. */
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover);
+/* True when a state of the key, with this stamp and cover, can be begun from: every client's write
+ * that it does not cover is here, and no later state of the key has left. States of other keys that
+ * have left do not matter: so a window that holds fewer states than there are nodes does as well.
+ */
+bool window_holds_for_state(const struct window *w, int db, struct slice key,
+                            const struct version_vector *cover, uint64_t stamp);
 /* Calls `visit` for the keys of a database (-1: of all) that have something here; it changes
  * nothing here. */
 typedef void (*window_visit_fn)(int db, struct slice key, void *context);

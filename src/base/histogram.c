@@ -165,3 +165,20 @@ uint64_t histogram_percentile_ns(const struct histogram *h, double percentile)
     histogram_percentiles_ns(h, &percentile, 1, &value_ns);
     return value_ns;
 }
+
+int64_t histogram_step_label_us(unsigned power)
+{
+    uint64_t edge_ns = ((uint64_t)1 << power) + ((uint64_t)1 << (power - 7)) - 1;
+    return (int64_t)(edge_ns / 1000);
+}
+
+uint64_t histogram_step_count(const struct histogram *h, unsigned power, unsigned *bucket)
+{
+    uint64_t count = 0;
+    while (*bucket < HISTOGRAM_BUCKETS && histogram_bucket_edge_ns(*bucket) <= (uint64_t)1
+                                                                                   << power) {
+        count += atomic_load_explicit(&h->count[*bucket], memory_order_relaxed);
+        ++*bucket;
+    }
+    return count;
+}

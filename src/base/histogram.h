@@ -38,6 +38,16 @@ bool histogram_is_empty(const struct histogram *h);
 void histogram_percentiles_ns(const struct histogram *h, const double *percentiles, int count,
                               uint64_t *values_ns);
 uint64_t histogram_percentile_ns(const struct histogram *h, double percentile);
+/* Steps as LATENCY HISTOGRAM shows them: powers of two of nanoseconds, from 1,024 (labelled 1
+ * microsecond) on. */
+#define HISTOGRAM_STEP_FIRST_POWER 10
+/* The label of the step that ends at 2^power nanoseconds, in microseconds. Clients know the labels
+ * of Redis, whose histogram is exact to seven bits, so that a step ends 2^(power-7) later than its
+ * power. */
+int64_t histogram_step_label_us(unsigned power);
+/* The samples of the buckets from `*bucket` on that end within 2^power nanoseconds; moves *bucket
+ * behind them. */
+uint64_t histogram_step_count(const struct histogram *h, unsigned power, unsigned *bucket);
 /* Index of the bucket that holds `value_ns`, and the bucket's inclusive upper edge. */
 unsigned histogram_bucket_of(uint64_t value_ns);
 uint64_t histogram_bucket_edge_ns(unsigned bucket);

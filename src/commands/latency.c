@@ -47,18 +47,6 @@ PLAIN_COMMAND(latency_command_doctor)
 
 /* ---- Histograms ---- */
 
-/* Steps of the reply: powers of two of nanoseconds, from 1,024 (labelled 1 microsecond) on. */
-#define HISTOGRAM_FIRST_POWER 10
-
-/* The label of the step that ends at 2^power nanoseconds, in microseconds. Clients know the labels
- * of Redis, whose histogram is exact to seven bits, so that a step ends 2^(power-7) later than its
- * power. */
-static int64_t histogram_label_us(unsigned power)
-{
-    uint64_t edge_ns = ((uint64_t)1 << power) + ((uint64_t)1 << (power - 7)) - 1;
-    return (int64_t)(edge_ns / 1000);
-}
-
 /* Replies one command's map; only steps that add samples are shown, each with the count up to it.
  */
 static void histogram_reply(struct reply *r, const struct histogram *h)
@@ -70,14 +58,10 @@ static void histogram_reply(struct reply *r, const struct histogram *h)
     reply_bulk_cstr(r, "histogram_usec");
     uint32_t map = reply_deferred(r);
     unsigned bucket = 0;
-    for (unsigned power = HISTOGRAM_FIRST_POWER; seen < total && power < 64; power++) {
-        while (bucket < HISTOGRAM_BUCKETS && histogram_bucket_edge_ns(bucket) <= (uint64_t)1
-                                                                                     << power) {
-            seen += atomic_load_explicit(&h->count[bucket], memory_order_relaxed);
-            bucket++;
-        }
+    for (unsigned power = HISTOGRAM_STEP_FIRST_POWER; seen < total && power < 64; power++) {
+        seen += histogram_step_count(h, power, &bucket);
         if (seen > shown) {
-            reply_i64(r, histogram_label_us(power));
+            reply_i64(r, histogram_step_label_us(power));
             reply_i64(r, (int64_t)seen);
             shown = seen;
             steps++;

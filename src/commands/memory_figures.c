@@ -5,7 +5,8 @@
 #include "base/meminfo.h"
 #include "keyspace/db.h"
 
-static size_t figures_startup_bytes;
+/* Noted while INFO may be asked already. */
+static _Atomic size_t figures_startup_bytes;
 static void (*figures_source)(struct memory_figures *f);
 
 void memory_figures_note_startup(void)

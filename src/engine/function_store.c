@@ -28,6 +28,32 @@ struct slice function_store_code(size_t index)
     return set_ops->code(index);
 }
 
+struct slice function_store_name(size_t index)
+{
+    return set_ops->name(index);
+}
+
+size_t function_store_find(struct slice name)
+{
+    for (size_t i = 0; i < function_store_count(); i++) {
+        if (slice_equal(function_store_name(i), name)) {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+bool function_store_name_of(struct slice code, struct buf *name)
+{
+    return set_ops && set_ops->name_of(code, name);
+}
+
+bool function_store_remove(struct slice name)
+{
+    keyspace_assert_exclusive();
+    return set_ops && set_ops->remove(name);
+}
+
 bool function_store_load(struct slice code, bool replace, struct buf *error)
 {
     keyspace_assert_exclusive();

@@ -16,6 +16,9 @@ struct function_store_ops {
     bool (*load)(struct slice code, bool replace, struct buf *error);
     void (*flush)(void);
     bool (*replace)(const struct slice *codes, size_t count, struct buf *error);
+    struct slice (*name)(size_t index);
+    bool (*name_of)(struct slice code, struct buf *name);
+    bool (*remove)(struct slice name);
 };
 
 /* Boot; NULL takes them back. Without them there are no libraries, and none can be loaded. */
@@ -25,6 +28,13 @@ void function_store_set_ops(const struct function_store_ops *ops);
  * child as well. */
 size_t function_store_count(void) REQUIRES_SHARED(keyspace_lock);
 struct slice function_store_code(size_t index) REQUIRES_SHARED(keyspace_lock);
+/* The name of each, and the index of the one of that name; SIZE_MAX: there is none. */
+struct slice function_store_name(size_t index) REQUIRES_SHARED(keyspace_lock);
+size_t function_store_find(struct slice name) REQUIRES_SHARED(keyspace_lock);
+/* Appends the name that a source gives itself; false when it gives none. Runs nothing. */
+bool function_store_name_of(struct slice code, struct buf *name) MUST_CHECK;
+/* Deletes the library of that name; false when there is none. */
+bool function_store_remove(struct slice name) REQUIRES(keyspace_lock);
 /* Adds a library out of a file, with `replace` in place of one of its name; false with the error's
  * text appended when it does not compile or run, or one of its names is taken. */
 bool function_store_load(struct slice code, bool replace, struct buf *error) MUST_CHECK

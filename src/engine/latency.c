@@ -167,6 +167,20 @@ static bool copy_event_at(unsigned index, struct event *copy)
     return there;
 }
 
+bool latency_spike_at(unsigned index, struct latency_spike *spike)
+{
+    struct event e;
+    if (!copy_event_at(index, &e)) {
+        return false;
+    }
+    static_assert(sizeof(spike->event) == sizeof(e.name), "a whole name");
+    memcpy(spike->event, e.name, sizeof(e.name));
+    const struct sample *last = event_sample(&e, e.count - 1);
+    spike->wall_s = last->wall_s;
+    spike->duration_ms = last->duration_ms;
+    return true;
+}
+
 /* ---- Replies */
 
 void latency_reply_latest(struct reply *r)

@@ -38,6 +38,15 @@ void latency_note(const char *event, uint64_t duration_ms, int64_t wall_s);
 void latency_setup(void);
 /* True when the monitor is on and the duration reaches its threshold. */
 bool latency_wants(uint64_t duration_ms);
+/* The last spike of an event. */
+struct latency_spike {
+    char event[40];
+    int64_t wall_s;
+    uint64_t duration_ms;
+};
+/* Of the event at `index`, in order of their appearance; false when there are not that many. Any
+ * thread. */
+bool latency_spike_at(unsigned index, struct latency_spike *spike) MUST_CHECK;
 /* LATENCY LATEST, HISTORY, RESET (names; none: all; returns how many), GRAPH, DOCTOR. */
 void latency_reply_latest(struct reply *r);
 void latency_reply_history(struct reply *r, struct slice event);

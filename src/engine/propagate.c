@@ -224,6 +224,16 @@ bool propagate_wants_messages(void)
     return atomic_load_explicit(&door.wants_messages, memory_order_relaxed);
 }
 
+/* Peers have been told something of a unit that has not ended. */
+static bool peers_are_amid(void)
+{
+    bool amid = false;
+    for (int i = 0; i < door.count; i++) {
+        amid |= door.logs[i].target == PROPAGATE_TO_PEERS && door.logs[i].told > 0;
+    }
+    return amid;
+}
+
 void propagate_command(const struct db *db, int argc, const struct slice *argv)
 {
     tell_words(PROPAGATE_TO_ALL, db, argc, argv);
@@ -232,16 +242,21 @@ void propagate_command(const struct db *db, int argc, const struct slice *argv)
     }
 }
 
-void propagate_command_to_peers(const struct db *db, int argc, const struct slice *argv)
+void propagate_commands_to_peers(const struct db *db, struct slice commands)
 {
-    bool amid = false;
-    for (int i = 0; i < door.count; i++) {
-        amid |= door.logs[i].target == PROPAGATE_TO_PEERS && door.logs[i].told > 0;
-    }
-    tell_words(PROPAGATE_TO_PEERS, db, argc, argv);
+    bool amid = peers_are_amid();
+    tell(PROPAGATE_TO_PEERS, db->id, commands);
     if (!amid) {
         end_units();
     }
+}
+
+void propagate_command_to_peers(const struct db *db, int argc, const struct slice *argv)
+{
+    buf_clear(&door.scratch);
+    encode(&door.scratch, argc, argv);
+    propagate_commands_to_peers(db, buf_slice(&door.scratch));
+    keep_small(&door.scratch);
 }
 
 void propagate_begin_unit(void)
@@ -277,11 +292,7 @@ void propagate_set_unit_listener(void (*listener)(void))
 /* What was told to the other logs alone is a unit, unless peers are being told one. */
 static void end_units_of_others(void)
 {
-    bool amid = !propagate_peers;
-    for (int i = 0; i < door.count; i++) {
-        amid |= door.logs[i].target == PROPAGATE_TO_PEERS && door.logs[i].told > 0;
-    }
-    if (!amid) {
+    if (propagate_peers && !peers_are_amid()) {
         end_units();
     }
 }
@@ -491,36 +502,36 @@ void propagate_delete(const struct db *db, struct slice key, bool lazily)
     }
 }
 
-/* Keyspace's: a key has expired, or with `members` only those of it. */
-static void on_expired(const struct db *db, struct slice key, enum value_type type,
-                       const struct slice *members, int count, bool due)
+/* Keyspace's: a key has expired, or members of it. */
+static void on_expired(const struct expired *x)
 {
     static const char *const removals[VALUE_TYPE_COUNT] = {
         [VALUE_HASH] = "HDEL", [VALUE_SET] = "SREM", [VALUE_ZSET] = "ZREM"};
     keyspace_assert_exclusive();
-    if (!due) {
-        propagate_delete(db, key, reclaim_lazy_expire());
+    if (!x->due) {
+        propagate_delete(x->db, x->key, reclaim_lazy_expire());
         return;
     }
     if (unlikely(propagate_peers) && door.expired) {
-        door.expired(db, key, type, members, count, due);
+        door.expired(x);
     }
     unsigned targets = PROPAGATE_TO_ALL & ~PROPAGATE_TO_PEERS;
-    if (count == 0) {
-        tell_words(targets, db, 2, (const struct slice[]){deletion(reclaim_lazy_expire()), key});
+    if (x->count == 0) {
+        tell_words(targets, x->db, 2,
+                   (const struct slice[]){deletion(reclaim_lazy_expire()), x->key});
         end_units_of_others();
         return;
     }
-    struct slice head[] = {slice_cstr(removals[type]), key};
+    struct slice head[] = {slice_cstr(removals[x->type]), x->key};
     buf_clear(&door.scratch);
     char text[HEAD_BYTES];
-    buf_append(&door.scratch, text, (size_t)(put_head(text, '*', (uint64_t)count + 2) - text));
-    for (int i = 0; i < count + 2; i++) {
-        struct slice word = i < 2 ? head[i] : members[i - 2];
+    buf_append(&door.scratch, text, (size_t)(put_head(text, '*', (uint64_t)x->count + 2) - text));
+    for (int i = 0; i < x->count + 2; i++) {
+        struct slice word = i < 2 ? head[i] : x->members[i - 2];
         char *begin = buf_reserve(&door.scratch, word.len + HEAD_BYTES + 2);
         door.scratch.len += (size_t)(put_word(begin, word) - begin);
     }
-    tell(targets, db->id, buf_slice(&door.scratch));
+    tell(targets, x->db->id, buf_slice(&door.scratch));
     keep_small(&door.scratch);
     end_units_of_others();
 }

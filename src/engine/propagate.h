@@ -102,6 +102,9 @@ void propagate_command(const struct db *db, int argc, const struct slice *argv)
  * the unit that is being told to them, or a unit of its own. */
 void propagate_command_to_peers(const struct db *db, int argc, const struct slice *argv)
     REQUIRES(keyspace_lock);
+/* Several of those, written out as requests, one behind the other. */
+void propagate_commands_to_peers(const struct db *db, struct slice commands)
+    REQUIRES(keyspace_lock);
 /* A key was deleted by the server itself. Nothing while no log is on. */
 void propagate_delete(const struct db *db, struct slice key, bool lazily) REQUIRES(keyspace_lock);
 

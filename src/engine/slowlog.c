@@ -166,8 +166,49 @@ void slowlog_note(const struct call *c, uint64_t duration_us, int64_t wall_s)
     entries_release(cut);
 }
 
-static void reply_entry(struct reply *r, const struct slowlog_entry *e)
+/* Takes references to up to `count` entries (-1: all), the newest first; the caller releases them
+ * and frees the list. */
+static struct slowlog_entry **entries_acquire(int64_t count, uint64_t *taken)
 {
+    uint64_t room = slowlog_len();
+    if (count >= 0 && (uint64_t)count < room) {
+        room = (uint64_t)count;
+    }
+    struct slowlog_entry **entries = mem_alloc(room * sizeof(*entries));
+    *taken = 0;
+    lock_acquire(&slowlog_lock);
+    for (struct slowlog_entry *e = slowlog.newest; e != NULL && *taken < room; e = e->older) {
+        atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
+        entries[(*taken)++] = e;
+    }
+    lock_release(&slowlog_lock);
+    return entries;
+}
+
+uint64_t slowlog_each(int64_t count, void (*visit)(const struct slowlog_view *entry, void *context),
+                      void *context)
+{
+    uint64_t taken;
+    struct slowlog_entry **entries = entries_acquire(count, &taken);
+    for (uint64_t i = 0; i < taken; i++) {
+        const struct slowlog_entry *e = entries[i];
+        struct slowlog_view view = {.id = e->id,
+                                    .duration_us = e->duration_us,
+                                    .wall_s = e->wall_s,
+                                    .peer = e->peer,
+                                    .name = e->name,
+                                    .argc = e->argc,
+                                    .argv = e->argv};
+        visit(&view, context);
+        entry_release(entries[i]);
+    }
+    mem_free(entries);
+    return taken;
+}
+
+static void reply_entry(const struct slowlog_view *e, void *context)
+{
+    struct reply *r = context;
     reply_array(r, 6);
     reply_i64(r, (int64_t)e->id);
     reply_i64(r, e->wall_s);
@@ -182,23 +223,8 @@ static void reply_entry(struct reply *r, const struct slowlog_entry *e)
 
 void slowlog_reply(struct reply *r, int64_t count)
 {
-    uint64_t room = slowlog_len(), taken = 0;
-    if (count >= 0 && (uint64_t)count < room) {
-        room = (uint64_t)count;
-    }
-    struct slowlog_entry **entries = mem_alloc(room * sizeof(*entries));
-    lock_acquire(&slowlog_lock);
-    for (struct slowlog_entry *e = slowlog.newest; e != NULL && taken < room; e = e->older) {
-        atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
-        entries[taken++] = e;
-    }
-    lock_release(&slowlog_lock);
-    reply_array(r, taken);
-    for (uint64_t i = 0; i < taken; i++) {
-        reply_entry(r, entries[i]);
-        entry_release(entries[i]);
-    }
-    mem_free(entries);
+    uint32_t list = reply_deferred(r);
+    reply_set_deferred_array(r, list, slowlog_each(count, reply_entry, r));
 }
 
 uint64_t slowlog_len(void)

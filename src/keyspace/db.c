@@ -163,11 +163,13 @@ static inline bool some_due(uintptr_t slot, int64_t now_ms)
 /* What a reader leaves behind when the key is missing, or gone (`slot` is not NULL). In exclusive
  * mode it may read for a write, for which the key is gone: that must be known before the write is.
  */
-static void note_miss(struct db *db, const struct key *key, const uintptr_t *slot,
+static void note_miss(struct db *db, const struct key *key, const uintptr_t *slot, int64_t now_ms,
                       unsigned flags) NO_THREAD_SAFETY_ANALYSIS
 {
     if (slot && keyspace_is_exclusive()) {
-        expire_tell(db, key->name, true);
+        const struct entry *e = table_entry(*slot);
+        expire_tell(db, e, slot_expired(*slot, now_ms) ? entry_expiry_ms(e) : ENTRY_NO_EXPIRY,
+                    true);
     }
     if (slot || (event_wants_misses() && !(flags & DB_NO_STATS))) {
         expire_note(db, key);
@@ -181,7 +183,7 @@ struct entry *db_read(struct db *db, const struct key *key, int64_t now_ms, unsi
 {
     uintptr_t *slot = find_slot(db, key->hash, &key->name);
     if (unlikely(!slot || slot_gone(*slot, now_ms))) {
-        note_miss(db, key, slot, flags);
+        note_miss(db, key, slot, now_ms, flags);
         return NULL;
     }
     struct entry *e = table_entry(*slot);

@@ -301,7 +301,7 @@ static void delete_key(struct keyref *ref) REQUIRES(keyspace_lock)
 {
     struct entry *e = db_take_as(ref, GOING_EVICTED);
     stats_add(STAT_EVICTED_KEYS, 1);
-    expire_tell(ref->db, ref->key.name, false);
+    expire_tell(ref->db, e, entry_expiry_ms(e), false);
     event_key_changed(ref->db, ref->key.name);
     event_notify(EVENT_EVICTED, "evicted", ref->db->id, ref->key.name);
     /* Last: the key's bytes are the entry's own, and the background thread frees at once. */

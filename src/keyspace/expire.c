@@ -93,23 +93,26 @@ static inline bool is_told(void)
     return told.listener && *told.wanted;
 }
 
-void expire_tell(const struct db *db, struct slice key, bool due)
+void expire_tell(const struct db *db, const struct entry *e, int64_t at_ms, bool due)
 {
     if (is_told()) {
-        told.listener(db, key, VALUE_STRING, NULL, 0, due);
+        told.listener(&(struct expired){
+            .db = db, .key = entry_key(e), .entry = e, .at_ms = at_ms, .due = due});
     }
 }
 
-/* Members that have gone: their bytes one behind the other, and where each ends. */
+/* Members that have gone: their bytes one behind the other, and where each ends; their deadlines.
+ */
 struct gone_members {
-    struct buf bytes, ends;
+    struct buf bytes, ends, at_ms;
 };
 
-static void note_gone(struct slice member, void *context)
+static void note_gone(struct slice member, int64_t at_ms, void *context)
 {
     struct gone_members *gone = context;
     buf_append_slice(&gone->bytes, member);
     buf_append(&gone->ends, (const char *)&gone->bytes.len, sizeof(gone->bytes.len));
+    buf_append(&gone->at_ms, (const char *)&at_ms, sizeof(at_ms));
 }
 
 /* Tells of them, and forgets them. */
@@ -123,9 +126,17 @@ static void tell_gone(const struct keyref *ref, enum value_type type, struct gon
             size_t begin = i > 0 ? ends[i - 1] : 0;
             members[i] = slice_of(gone->bytes.data + begin, ends[i] - begin);
         }
-        told.listener(ref->db, ref->key.name, type, members, count, true);
+        told.listener(
+            &(struct expired){.db = ref->db,
+                              .key = ref->key.name,
+                              .type = type,
+                              .members = members,
+                              .members_at_ms = (const int64_t *)(const void *)gone->at_ms.data,
+                              .count = count,
+                              .due = true});
         mem_free(members);
     }
+    buf_deinit(&gone->at_ms);
     buf_deinit(&gone->bytes);
     buf_deinit(&gone->ends);
 }
@@ -134,7 +145,7 @@ void expire_delete(struct keyref *ref)
 {
     struct entry *e = db_take_as(ref, GOING_EXPIRED);
     stats_add(STAT_EXPIRED_KEYS, 1);
-    expire_tell(ref->db, ref->key.name, true);
+    expire_tell(ref->db, e, entry_expiry_ms(e), true);
     event_key_changed(ref->db, ref->key.name);
     event_notify(EVENT_EXPIRED, "expired", ref->db->id, ref->key.name);
     /* Last: the key's bytes may be the entry's own, and the background thread frees at once. */
@@ -156,13 +167,13 @@ uint64_t expire_members(struct keyref *ref, int64_t now_ms, uint64_t max)
     struct entry *e = ref->entry;
     enum value_type type = entry_type(e);
     bool all = member_ttl_all_due(e, now_ms);
-    struct gone_members gone = {{0}, {0}};
+    struct gone_members gone = {{0}, {0}, {0}};
     uint64_t removed =
         all ? member_ttl_count(e)
             : member_ttl_remove_due(e, now_ms, max, is_told() ? note_gone : NULL, &gone);
     if (all) {
         db_take(ref);
-        expire_tell(ref->db, ref->key.name, true);
+        expire_tell(ref->db, e, ENTRY_NO_EXPIRY, true);
     } else {
         db_moved(ref, e);
         tell_gone(ref, type, &gone);

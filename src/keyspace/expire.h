@@ -54,16 +54,29 @@ void expire_set_judge(expire_judge judge);
 /* True when there is nothing more to do for what is due of the key, which is there. */
 bool expire_is_judged(struct keyref *ref, int64_t now_ms) REQUIRES(keyspace_lock);
 
+/* What is gone: a key (count 0), or members of it. All of it is the teller's. */
+struct expired {
+    const struct db *db;
+    struct slice key;
+    const struct entry *entry; /* of a key: as it was, whole */
+    int64_t at_ms;        /* of a key: its deadline; ENTRY_NO_EXPIRY: those of all its members */
+    enum value_type type; /* of members: what they were in */
+    const struct slice *members;
+    const int64_t *members_at_ms;
+    int count;
+    bool due; /* false: eviction has taken it */
+};
+
 /* Gets to know, under the keyspace lock in exclusive mode, what is gone because of its time, at the
- * latest when somebody who writes finds it so: a key (count 0), or members of it, of a value of
- * that type. A key that is only found to be gone may be told more than once. Eviction tells here
- * as well what it takes, which was not due. */
-typedef void (*expire_listener)(const struct db *db, struct slice key, enum value_type type,
-                                const struct slice *members, int count, bool due);
+ * latest when somebody who writes finds it so. A key that is only found to be gone may be told more
+ * than once. Eviction tells here as well what it takes, which was not due. */
+typedef void (*expire_listener)(const struct expired *x);
 /* Boot: the listener (NULL: none), which is called while *wanted. */
 void expire_set_listener(expire_listener listener, const bool *wanted);
-/* Tells that a key is gone, because it was due or for another reason. */
-void expire_tell(const struct db *db, struct slice key, bool due) REQUIRES(keyspace_lock);
+/* Tells that a key is gone which this entry was; since its own time had come (`at_ms`), that of all
+ * its members (ENTRY_NO_EXPIRY), or for another reason (not `due`). */
+void expire_tell(const struct db *db, const struct entry *e, int64_t at_ms, bool due)
+    REQUIRES(keyspace_lock);
 
 /* The calling thread's db_read has given NULL for a key with due members under shared mode: what it
  * runs must be run again in exclusive mode. Asked after each call, hence a variable. */

@@ -64,6 +64,23 @@ bool keyspace_try_shared(void) NO_THREAD_SAFETY_ANALYSIS
     return true;
 }
 
+/* Each try waits a little (BRLOCK_GIVE_UP_NS) before it gives up. */
+bool keyspace_try_shared_for(unsigned patience_ms) NO_THREAD_SAFETY_ANALYSIS
+{
+    static const _Atomic bool soon = true;
+    uint64_t begin_us = clock_mono_us();
+    do {
+        if (keyspace_is_busy()) {
+            return false;
+        }
+        if (brlock_try_shared(&keyspace_lock, thread_slot(), &soon)) {
+            holds = HOLDS_SHARED;
+            return true;
+        }
+    } while (clock_mono_us() - begin_us < (uint64_t)patience_ms * 1000);
+    return false;
+}
+
 void keyspace_unlock_shared(void)
 {
     holds = HOLDS_NOTHING;

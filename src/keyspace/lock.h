@@ -46,6 +46,10 @@ void keyspace_unlock_exclusive(void) RELEASE(keyspace_lock);
  * holds it has said that this will take long (keyspace_set_busy), before or while they wait. */
 bool keyspace_try_shared(void) MUST_CHECK TRY_ACQUIRE_SHARED(true, keyspace_lock);
 bool keyspace_try_exclusive(void) MUST_CHECK TRY_ACQUIRE(true, keyspace_lock);
+/* The same in shared mode, for callers that wait `patience_ms` at most, however long it may be held
+ * without a word. */
+bool keyspace_try_shared_for(unsigned patience_ms) MUST_CHECK
+    TRY_ACQUIRE_SHARED(true, keyspace_lock);
 /* A holder in exclusive mode (a script past its threshold) says that the others had better not
  * wait, and takes it back. It still stands while a script is at its end because the server is. */
 void keyspace_set_busy(bool busy);

@@ -176,6 +176,17 @@ static double ratio(uint64_t a, uint64_t b)
     return b ? (double)a / (double)b : 0.0;
 }
 
+/* What the thread has used of a core. */
+static uint64_t cpu_us_of(const struct server_thread *t)
+{
+    struct timespec used;
+    clockid_t clock = t->cpu_clock;
+    if (clock == NO_CPU_CLOCK || clock_gettime(clock, &used) != 0) {
+        return 0;
+    }
+    return (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000;
+}
+
 static void write_thread(struct buf *out, const struct server_thread *t)
 {
     unsigned slot = t->slot;
@@ -195,6 +206,7 @@ static void write_thread(struct buf *out, const struct server_thread *t)
     field_part_u64(out, ",exclusive_held_us=", u.exclusive_ns / 1000);
     field_part_u64(out, ",waited_us=", u.wait_ns / 1000);
     field_part_u64(out, ",parked=", u.parks);
+    field_part_u64(out, ",cpu_us=", cpu_us_of(t));
     buf_append_cstr(out, "\r\n");
 }
 

@@ -9,10 +9,18 @@
 #include <string.h>
 #include <sys/resource.h>
 
+/* Of others, who have said so. Immutable after boot. */
+static uint64_t reserved_more;
+
+void open_files_reserve(unsigned count)
+{
+    reserved_more += count;
+}
+
 /* Descriptors that are not clients': listeners, loops, inboxes, log and data files. */
 static uint64_t reserved_fds(void)
 {
-    return 32 + 2 * (uint64_t)net_settings.server_threads;
+    return 32 + 2 * (uint64_t)net_settings.server_threads + reserved_more;
 }
 
 uint64_t open_files_limit(void)

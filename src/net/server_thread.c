@@ -150,12 +150,21 @@ static void tell_modules(struct server_thread *t, unsigned part)
     }
 }
 
+static void note_cpu_clock(struct server_thread *t)
+{
+    clockid_t clock;
+    if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
+        t->cpu_clock = clock;
+    }
+}
+
 static void *run(void *arg)
 {
     struct server_thread *t = self = arg;
     char name[16];
     snprintf(name, sizeof(name), "server-%d", t->index);
     t->slot = thread_enter(name);
+    note_cpu_clock(t);
     pin(t);
     while (!t->stopping) {
         bool blocks = !t->more_to_do && t->unread_count == 0;
@@ -200,6 +209,7 @@ static struct server_thread *create(int index)
 {
     struct server_thread *t = mem_calloc(1, sizeof(*t));
     t->index = index;
+    t->cpu_clock = NO_CPU_CLOCK;
     t->base = create_base();
     inbox_init(&t->inbox);
     t->inbox_event = event_new(t->base, t->inbox.event_fd, EV_READ | EV_PERSIST, on_inbox, t);

@@ -20,6 +20,9 @@
 #define INPUT_CHUNK_BYTES ((size_t)16 * 1024)
 #define INPUT_BUFFER_BYTES ((size_t)1024 * 1024)
 
+/* No clock has this id. */
+#define NO_CPU_CLOCK ((clockid_t)-1)
+
 struct batch;          /* turn.c */
 struct subscriptions;  /* subscriptions.c */
 struct tracking;       /* tracking.c */
@@ -33,7 +36,8 @@ struct recent {
 
 struct server_thread {
     int index;
-    _Atomic unsigned slot; /* thread.h; set when it starts */
+    _Atomic unsigned slot;       /* thread.h; set when it starts */
+    _Atomic clockid_t cpu_clock; /* its CPU time; set when it starts */
     pthread_t pthread;
     struct event_base *base;
     struct inbox inbox;

@@ -381,6 +381,16 @@ static struct slice store_code(size_t index) REQUIRES_SHARED(keyspace_lock)
     return slice_of(l->code, l->code_len);
 }
 
+static struct slice store_name(size_t index) REQUIRES_SHARED(keyspace_lock)
+{
+    return slice_cstr(functions_library_at((int)index)->name);
+}
+
+static bool store_remove(struct slice name) NO_THREAD_SAFETY_ANALYSIS
+{
+    return functions_delete(name);
+}
+
 static bool store_load(struct slice code, bool replace, struct buf *error) NO_THREAD_SAFETY_ANALYSIS
 {
     struct library *l = functions_compile(code, true, false, error);
@@ -418,7 +428,10 @@ static const struct function_store_ops store_ops = {.count = store_count,
                                                     .code = store_code,
                                                     .load = store_load,
                                                     .flush = store_flush,
-                                                    .replace = store_replace};
+                                                    .replace = store_replace,
+                                                    .name = store_name,
+                                                    .name_of = functions_name_of,
+                                                    .remove = store_remove};
 
 /* ---- life ---- */
 

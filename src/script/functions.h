@@ -69,6 +69,8 @@ void functions_push_load_globals(lua_State *L);
 /* Reads the first line; false with the error's text appended. *code is what follows. */
 bool functions_read_metadata(struct slice whole, struct library *l, struct slice *code,
                              struct buf *error) MUST_CHECK;
+/* Appends the name that the first line gives; false when it gives none. */
+bool functions_name_of(struct slice whole, struct buf *name) MUST_CHECK;
 /* The library that is being loaded, into which functions register; NULL: none. */
 void functions_set_loading(struct library *l);
 

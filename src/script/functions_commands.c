@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/busy.h"
 #include "engine/gate.h"
+#include "engine/propagate.h"
 #include "script/functions_payload.h"
 
 #include <assert.h>
@@ -28,6 +29,14 @@ static void refuse_arguments(struct call *c)
         c->reply,
         "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try FUNCTION HELP.",
         c->argv[1].len < 128 ? (int)c->argv[1].len : 128, c->argv[1].ptr);
+}
+
+/* Peers have the last word about a library, whatever was there before. */
+static void tell_peers_of(struct call *c, const struct library *l) REQUIRES(keyspace_lock);
+static void tell_peers_of(struct call *c, const struct library *l)
+{
+    TELL_PEERS(c, SLICE("FUNCTION"), SLICE("LOAD"), SLICE("REPLACE"),
+               slice_of(l->code, l->code_len));
 }
 
 WRITE_COMMAND(function_fcall)
@@ -65,6 +74,9 @@ WRITE_COMMAND(function_load)
         return;
     }
     c->dirty++;
+    if (propagate_peers) {
+        tell_peers_of(c, l);
+    }
     reply_bulk_cstr(c->reply, l->name);
 }
 
@@ -90,6 +102,9 @@ WRITE_COMMAND(function_flush)
     }
     functions_flush();
     c->dirty++;
+    if (propagate_peers) {
+        TELL_PEERS(c, SLICE("FUNCTION"), SLICE("FLUSH"));
+    }
     reply_ok(c->reply);
 }
 
@@ -267,7 +282,13 @@ WRITE_COMMAND(function_restore)
     if (count < 0 || !functions_adopt_take(libraries, count, replace, flush, &error)) {
         reply_failure(c, &error);
     } else {
-        c->dirty++;
+        c->dirty += flush || count > 0;
+        if (propagate_peers && flush) {
+            TELL_PEERS(c, SLICE("FUNCTION"), SLICE("FLUSH"));
+        }
+        for (int i = 0; propagate_peers && i < count; i++) {
+            tell_peers_of(c, libraries[i]);
+        }
         reply_ok(c->reply);
     }
     mem_free(libraries);

@@ -82,6 +82,20 @@ bool functions_read_metadata(struct slice whole, struct library *l, struct slice
     return valid;
 }
 
+bool functions_name_of(struct slice whole, struct buf *name)
+{
+    struct library l = {0};
+    struct buf ignored = {0};
+    struct slice code;
+    bool valid = functions_read_metadata(whole, &l, &code, &ignored);
+    if (valid) {
+        buf_append_cstr(name, l.name);
+    }
+    mem_free(l.name);
+    buf_deinit(&ignored);
+    return valid;
+}
+
 /* ---- redis.register_function ---- */
 
 #define REGISTER "redis.register_function"

@@ -38,6 +38,7 @@
 #include "keyspace/reclaim.h"
 #include "keyspace/changes.h"
 #include "keyspace/watching.h"
+#include "metrics/metrics.h"
 #include "net/client_memory.h"
 #include "net/listener.h"
 #include "net/net.h"
@@ -129,6 +130,7 @@ static const struct option *const option_tables[] = {
     random_limit_options,
     propagation_error_options,
     module_options,
+    metrics_options,
 };
 
 static const struct command_row *const command_tables[] = {
@@ -257,6 +259,7 @@ static void begin_child(enum child_kind kind)
     (void)thread_cpus_confine(kind == CHILD_AOF_REWRITE ? THREAD_WORK_AOF_REWRITE
                                                         : THREAD_WORK_SAVE);
     proc_title_set_child(titles[kind]);
+    metrics_leave_to_parent();
 }
 
 /* World, or boot. */
@@ -388,6 +391,7 @@ static void setup(void)
     aof_setup();
     repl_setup();
     script_setup();
+    metrics_setup();
     net_setup();
     module_setup();
     module_set_link(follow_is_connected);
@@ -561,7 +565,7 @@ static bool start(struct event_base *base)
     active_prepare();
     enum load_begun begun = load_begin(&load_listener);
     if (begun == LOAD_BEGUN_BAD || (begun == LOAD_BEGUN_DONE && !begin_active()) ||
-        !net_start(base)) {
+        !net_start(base) || !metrics_start()) {
         return false;
     }
     repl_start();
@@ -597,6 +601,7 @@ static int serve(void)
         }
     }
     bool failed = !started || load_failed;
+    metrics_stop();
     load_stop();
     jobs_stop();
     peer_links_stop();
@@ -632,6 +637,7 @@ int boot_run(void)
     proc_title_teardown();
     identity_teardown();
     thread_cpus_teardown();
+    metrics_teardown();
     net_settings_teardown();
     tls_settings_teardown();
     config_teardown();

@@ -268,7 +268,7 @@ uint64_t member_ttl_remove_due(struct entry *e, int64_t now_ms, uint64_t max,
         assert(was_there);
         (void)was_there;
         if (visit) {
-            visit(deadline_member(d), context);
+            visit(deadline_member(d), d->at_ms, context);
         }
         free_deadline(d, NULL);
         removed++;
@@ -277,6 +277,13 @@ uint64_t member_ttl_remove_due(struct entry *e, int64_t now_ms, uint64_t max,
 }
 
 /* ---- whole collections ---- */
+
+void member_ttl_each(const struct entry *e, member_ttl_visit visit, void *context)
+{
+    for (uint32_t i = 0; member_ttl_any(e) && i < ttl_of(e)->count; i++) {
+        visit(deadline_member(ttl_of(e)->heap[i]), ttl_of(e)->heap[i]->at_ms, context);
+    }
+}
 
 void member_ttl_copy(struct entry *to, const struct entry *from)
 {

@@ -66,9 +66,12 @@ static inline void member_ttl_forget(struct entry *e, struct slice member)
 /* Takes out up to `max` members whose deadlines are not after `now_ms`, earliest first; returns how
  * many. Shows each one to `visit` (may be NULL), which may not touch the entry. The collection may
  * be empty afterwards. X */
-typedef void (*member_ttl_visit)(struct slice member, void *context);
+typedef void (*member_ttl_visit)(struct slice member, int64_t at_ms, void *context);
 uint64_t member_ttl_remove_due(struct entry *e, int64_t now_ms, uint64_t max,
                                member_ttl_visit visit, void *context);
+
+/* Shows all that have a deadline. */
+void member_ttl_each(const struct entry *e, member_ttl_visit visit, void *context);
 
 /* For entry.c: gives the copy `to`, which has none, the deadlines of `from`; frees all deadlines;
  * the bytes that they take, going by `samples` of them (0 = all). */

@@ -18,7 +18,7 @@ START_BOUND_VALGRIND_S = 120.0
 
 
 def is_redis(path):
-    return os.path.basename(os.path.realpath(path)).startswith("redis-")
+    return os.path.basename(os.path.realpath(path)).startswith(("redis-", "valkey-"))
 
 
 def free_port():

@@ -82,6 +82,12 @@ static void put_again(const struct frame *f, struct buf *out)
         frame_put_write(out, f->handle, f->sequence, f->stamp, f->db, f->commands.len);
         buf_append_slice(out, f->commands);
         break;
+    case 'A':
+        for (uint32_t i = 0; i < f->count; i++) {
+            clocks[i] = frame_cause_at(f, i);
+        }
+        frame_put_causes(out, clocks, f->count);
+        break;
     default:
         for (uint32_t i = 0; i < f->count; i++) {
             clocks[i] = frame_clock_at(f, i);

@@ -121,8 +121,9 @@ def fill(stage):
     yield
 
 
-@moves(used_memory_lua="+", used_memory_lua_human="~", used_memory_vm_eval="+",
-       number_of_cached_scripts=40, used_memory_vm_total="+", used_memory_vm_total_human="~")
+# A server of its own: where others' scripts have run, Lua may collect their garbage meanwhile.
+@moves(options=ALONE, used_memory_lua="+", used_memory_lua_human="~",
+       used_memory_vm_eval="+", number_of_cached_scripts=40, used_memory_vm_total="+", used_memory_vm_total_human="~")
 def load_scripts(stage):
     for n in range(40):
         stage.c.call("SCRIPT", "LOAD", "local t = {} " + "t[1] = %d " % n * 300 + "return t")
@@ -130,7 +131,8 @@ def load_scripts(stage):
     stage.c.ok("SCRIPT", "FLUSH")
 
 
-@moves(number_of_functions=1, number_of_libraries=1, used_memory_functions="+", used_memory_vm_functions="+",
+@moves(options=ALONE, number_of_functions=1, number_of_libraries=1, used_memory_functions="+",
+       used_memory_vm_functions="+",
        used_memory_scripts="+", used_memory_scripts_human="~")
 def load_library(stage):
     stage.c.call("FUNCTION", "LOAD", LIBRARY)

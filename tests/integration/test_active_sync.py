@@ -72,6 +72,23 @@ def test_two_filled_nodes_that_never_met(make_node):
     check_quiet([a, b])
 
 
+def test_two_nodes_that_were_filled_alike(make_node):
+    """What both have written is not told again, but for what differs: digests will do."""
+    a, b = make_node(**SHORT), make_node(**SHORT)
+    for node in (a, b):
+        fill(node, "k", 2000, 200)
+        with node.connect() as c:
+            c.pipeline([["HSET", "h:%d" % i, "f", "1", "g", "2"] for i in range(200)])
+            c.pipeline([["PEXPIREAT", "h:%d" % i, 4102444800000 + i] for i in range(200)])
+    fill(b, "k", 20, 100)
+    linked(a, b)
+    check_equal([a, b], "met")
+    check_quiet([a, b])
+    about = [replication(n) for n in (a, b)]
+    assert sum(int(r["active_digests"]) for r in about) >= 2180
+    assert sum(int(r["active_states"]) for r in about) < 200
+
+
 def test_a_node_that_was_away_for_too_long(make_node):
     a, b = mesh(make_node, 2, **SHORT)
     fill(a, "k", 600)

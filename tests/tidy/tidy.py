@@ -30,7 +30,7 @@ def more_tool_layers():
 
 # Libraries and system interfaces that only some folders may know (DESIGN.md, section 4): handlers
 # and everything below them see no socket, one module talks to the allocator.
-NETWORKED = ("net", "repl", "module", "cluster", "server", "tools")
+NETWORKED = ("net", "repl", "module", "cluster", "metrics", "server", "tools")
 CONFINED = (
     ("jemalloc/", ("base",)),
     ("malloc.h", ("base",)),

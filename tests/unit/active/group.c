@@ -223,9 +223,18 @@ void node_tend(struct node *n)
 {
     struct buf key = {0}, command = {0};
     int db;
-    while (!n->merged && conflicts_take_due(n->merge.conflicts, n->group->now_ms, &db, &key)) {
+    bool same;
+    while (!n->merged &&
+           conflicts_take_due(n->merge.conflicts, n->group->now_ms, &db, &key, &same)) {
+        struct buf words = {0};
         buf_clear(&command);
-        merge_state(&n->merge, db, buf_slice(&key), &command);
+        if (same && merge_put_digest(&n->merge, db, buf_slice(&key), &words)) {
+            merge_digests(&n->merge, 1, buf_slice(&words), &command);
+            n->group->digests++;
+        } else {
+            merge_state(&n->merge, db, buf_slice(&key), &command);
+        }
+        buf_deinit(&words);
         conflicts_told(n->merge.conflicts, command.len, n->group->now_ms);
         tell(n, db, buf_slice(&command));
         n->group->states++;

@@ -81,7 +81,7 @@ struct group {
     struct made *made;
     uint32_t made_count, made_capacity;
     const char *fault; /* what went wrong first */
-    uint64_t states, merges, restarts;
+    uint64_t states, digests, merges, restarts;
     uint64_t pieces; /* a generator of its own: histories stay what they are */
     uint64_t lowest_sequence_lost;
 };

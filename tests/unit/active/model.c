@@ -1,6 +1,7 @@
 /* See model.h. */
 #include "model.h"
 
+#include "base/hash.h"
 #include "base/num.h"
 
 #include <assert.h>
@@ -235,8 +236,18 @@ static bool run_persist(struct model_value *v, int argc, const struct slice *arg
 
 static bool run_expired(struct model_value *v, int argc, const struct slice *argv)
 {
-    (void)argc;
-    if (v->type && v->deadline_ms == integer(argv[2])) {
+    if (argc == 4) {
+        int f = index_of(argv[3]);
+        if (v->there[f] && v->member_deadline_ms[f] &&
+            v->member_deadline_ms[f] == integer(argv[2])) {
+            v->there[f] = 0;
+            v->number[f] = 0;
+            v->member_deadline_ms[f] = 0;
+            if (is_empty(v)) {
+                clear(v);
+            }
+        }
+    } else if (v->type && v->deadline_ms == integer(argv[2])) {
         clear(v);
     }
     return true;
@@ -418,16 +429,38 @@ static bool executor_load(void *context, int db, struct slice key, int64_t deadl
     return true;
 }
 
+static bool executor_survives(void *context, int db, int argc, const struct slice *argv)
+{
+    const struct model_value *v = value_at(context, db, argv[1]);
+    return v->type != MODEL_NONE && (argc == 3 || v->there[index_of(argv[3])]);
+}
+
+/* The bytes are the same for the same content. */
+static bool executor_digest(void *context, int db, struct slice key, struct buf *out)
+{
+    struct buf payload = {0};
+    int64_t deadline_ms;
+    bool there = executor_dump(context, db, key, &deadline_ms, &payload);
+    if (there) {
+        uint64_t sum[2] = {hash_slice(buf_slice(&payload)), (uint64_t)deadline_ms};
+        buf_append(out, (const char *)sum, sizeof(sum));
+    }
+    buf_deinit(&payload);
+    return there;
+}
+
 const struct merge_executor model_executor = {
     .run = executor_run,
     .flush = executor_flush,
     .exists = executor_exists,
+    .survives = executor_survives,
     .has_deadline = executor_has_deadline,
     .is_integer = executor_is_integer,
     .dot = executor_dot,
     .set_dot = executor_set_dot,
     .dump = executor_dump,
     .load = executor_load,
+    .digest = executor_digest,
 };
 
 void model_describe(const struct model_value *v, struct buf *out)

@@ -93,8 +93,8 @@ static void test_every_write_has_a_class(void **state)
 /* Pieces as text: class, key, members; one behind the other. */
 static const char *effects_of(const char *line)
 {
-    static const char *const classes[] = {"order", "whole", "assign",  "add",
-                                          "state", "flush", "keyless", "untold"};
+    static const char *const classes[] = {"order", "whole",   "assign",  "add",   "state",
+                                          "flush", "keyless", "library", "untold"};
     static char text[400];
     struct slice argv[WORDS_MAX], words[EFFECT_WORDS];
     const struct slice *command;
@@ -153,6 +153,12 @@ static void test_effects(void **state)
         {"KEYDB.XPEND k g 5-0 0 1", "assign"},
         {"KEYDB.XPEND k g 5-0 0 1 c 5-0 6-0", "assign g/c g/5-0 g/6-0"},
         {"XACK k g 5-0 6-0", "assign g/5-0 g/6-0"},
+        {"XACK k", "order"},
+        {"KEYDB.XPEND k", "order"},
+        {"KEYDB.EXPIRED k 5", "order"},
+        {"KEYDB.EXPIRED k 5 m", "assign m"},
+        {"KEYDB.EXPIRED k", "untold"},
+        {"KEYDB.EXPIRED k 5 m n", "untold"},
         {"XADD k 5-0 f v", "untold"},
         {"PEXPIREAT k 5", "assign"},
         {"PEXPIREAT k 5 NX", "order"},

@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "real.h"
+#include "store.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
-#include "engine/function_store.h"
 #include "keyspace/reclaim.h"
 #include "active/full_sync_send.h"
 #include "active/full_sync_receive.h"
@@ -635,40 +635,81 @@ static void test_what_was_just_written_is_kept(void **state)
     end_group();
 }
 
+/* ---- digests ---- */
+
+/* Both have written the same, all types: for that no state is told, but for the one key that is not
+ * the same on both. */
+static void test_what_both_have_is_told_by_digests(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"set k0 v",
+                                       "set k1 v pxat 4102444800000",
+                                       "rpush k2 a b c",
+                                       "hset k3 m0 1 m1 2",
+                                       "sadd k4 m0 m1",
+                                       "zadd k5 1 m0 2 m1",
+                                       "xadd k6 5-1 f v",
+                                       "setbit k7 100 1",
+                                       "sadd k8 m0 m1",
+                                       "pexpirememberat k8 m0 4102444800001",
+                                       "xgroup create k6 g 0"};
+    real_group_init_strangers(&group, 2, LOG_BYTES);
+    for (int node = 0; node < 2; node++) {
+        for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+            real_run_one(&group, node, 0, same[i]);
+        }
+        real_run_one(&group, node, 1, "sadd k0 m2");
+        group.now_ms += 10;
+        for (int i = 0; i < 300; i++) { /* all has left the windows */
+            char line[32];
+            snprintf(line, sizeof(line), "set k9 %d", i);
+            real_run_one(&group, node, 1, line);
+        }
+    }
+    real_run_one(&group, 1, 1, "set k9 other");
+    for (int node = 0; node < 2; node++) {
+        keyspace_lock_exclusive();
+        node_set_log_bytes(group.node[node], 2000);
+        keyspace_unlock_exclusive();
+        real_run_one(&group, node, 1, "del nothing");
+        real_run_one(&group, node, 1, "set k8 x");
+        real_run_one(&group, node, 1, "del k8");
+    }
+    merge(0, 1);
+    merge(1, 0);
+    assert_true(settle());
+    assert_null(difference());
+    uint64_t digests = node_digests(group.node[0]) + node_digests(group.node[1]);
+    assert_true(digests >= 10);
+    assert_in_range(node_states(group.node[0]) + node_states(group.node[1]), 1, 4);
+    assert_string_equal(real_run_one(&group, 0, 1, "get k9"), "$5\r\nother\r\n");
+    end_group();
+}
+
 /* ---- libraries ---- */
-
-static char library[64], loaded[64];
-
-static size_t library_count(void)
-{
-    return library[0] ? 1 : 0;
-}
-
-static struct slice library_code(size_t index)
-{
-    (void)index;
-    return slice_cstr(library);
-}
-
-static bool library_load(struct slice code, bool replace, struct buf *error)
-{
-    (void)replace;
-    (void)error;
-    snprintf(loaded, sizeof(loaded), "%.*s", (int)code.len, code.ptr);
-    return true;
-}
 
 static void test_libraries_come_along(void **state)
 {
     (void)state;
-    const struct function_store_ops ops = {
-        .count = library_count, .code = library_code, .load = library_load};
+    struct store stores[2] = {0};
+    struct buf set = {0};
+    size_t used;
+    const char *error = NULL;
     real_group_init_strangers(&group, 2, LOG_BYTES);
-    snprintf(library, sizeof(library), "#!lua name=x");
-    function_store_set_ops(&ops);
-    merge(1, 0);
-    function_store_set_ops(NULL);
-    assert_string_equal(loaded, library);
+    assert_true(store_load(&stores[0], SLICE("#!lua name=x f")));
+    store_use(&stores[0]);
+    keyspace_lock_exclusive();
+    node_restore_libraries(group.node[0], SLICE(""));
+    keyspace_unlock_exclusive();
+    tell_set(0, &set);
+    store_use(&stores[1]);
+    struct full_sync *c = create_contact();
+    assert_int_equal(full_sync_feed(c, buf_slice(&set), &used, &error), FULL_SYNC_WHOLE);
+    meet_all(c, 1);
+    full_sync_destroy(&c);
+    buf_deinit(&set);
+    store_use(NULL);
+    assert_string_equal(store_text(&stores[1]), "#!lua name=x f");
     end_group();
 }
 
@@ -752,6 +793,7 @@ int main(void)
         cmocka_unit_test(test_units_that_it_brings_wait),
         cmocka_unit_test(test_a_key_that_only_both_have),
         cmocka_unit_test(test_what_was_just_written_is_kept),
+        cmocka_unit_test(test_what_both_have_is_told_by_digests),
         cmocka_unit_test(test_libraries_come_along),
         cmocka_unit_test(test_random_programs_converge),
     };

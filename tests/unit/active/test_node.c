@@ -174,6 +174,27 @@ static enum receiver_result take(int node, const struct origin_id *id, uint64_t 
     return taken;
 }
 
+/* KEYDB.DIGESTS of so many keys, with the positions of somebody who has nothing. */
+static enum receiver_result take_digests(int node, const struct origin_id *id, uint64_t sequence,
+                                         uint64_t stamp, int keys)
+{
+    struct buf unit = {0};
+    buf_printf(&unit, "*%d\r\n", DIGESTS_FIRST_KEY + DIGESTS_KEY_WORDS * keys);
+    unit_put_word(&unit, SLICE(DIGESTS_COMMAND));
+    unit_put_word(&unit, slice_of("\0\0\0\0", 4));
+    for (int i = 0; i < keys; i++) {
+        unit_put_word(&unit, SLICE("k"));
+        unit_put_word(&unit, SLICE("digest"));
+        unit_put_word(&unit, SLICE("0"));
+    }
+    keyspace_lock_exclusive();
+    enum receiver_result taken =
+        node_take(group.node[node], id, sequence, stamp, 0, buf_slice(&unit), group.now_ms);
+    keyspace_unlock_exclusive();
+    buf_deinit(&unit);
+    return taken;
+}
+
 static void test_what_is_taken_once_and_what_never(void **state)
 {
     (void)state;
@@ -196,8 +217,14 @@ static void test_what_is_taken_once_and_what_never(void **state)
     assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$4\r\nSPOP\r\n$1\r\nn\r\n"), RECEIVED_NEVER);
     assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$11\r\nKEYDB.STATE\r\n$1\r\nn\r\n"),
                      RECEIVED_NEVER);
+    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nn\r\n"),
+                     RECEIVED_NEVER);
+    assert_int_equal(take(0, &peer, 2, now, 0, incr), RECEIVED_NEVER); /* the stamp of the first */
+    assert_int_equal(take(0, &peer, 2, now - 1, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(take_digests(0, &peer, 2, now + 1, MERGE_DIGESTS_MAX + 1), RECEIVED_NEVER);
     assert_int_equal(take(0, &peer, 2, now + 1, 0, incr), RECEIVED);
     assert_string_equal(real_run_one(&group, 0, 0, "get n"), "$2\r\n10\r\n");
+    assert_int_equal(take_digests(0, &peer, 3, now + 2, MERGE_DIGESTS_MAX), RECEIVED);
     struct origins *o = node_origins(group.node[0]);
     const struct origin *own = origins_at(o, node_self(group.node[0]));
     assert_int_equal(take(0, &own->id, own->position + 1, now, 0, incr), RECEIVED_GAP);
@@ -387,8 +414,7 @@ static void test_the_writer_tells_what_expired(void **state)
     assert_int_not_equal(real_digest(&group, 1, 1, "k"), 0);
     assert_int_equal(sweep(0, 1, "k"), 1);
     assert_int_equal(real_digest(&group, 0, 1, "k"), 0);
-    assert_string_equal(unit_text(0, position(0)),
-                        "1: KEYDB.EXPIRED k 1800000010000 | 1: PERSIST k");
+    assert_string_equal(unit_text(0, position(0)), "1: KEYDB.EXPIRED k 1800000010000");
     assert_true(real_settle(&group));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(real_digest(&group, i, 1, "k"), 0);
@@ -409,6 +435,64 @@ static void test_a_deadline_that_moved_is_not_expired(void **state)
     assert_int_equal(sweep(0, 0, "k"), 1); /* has not heard of that */
     assert_true(real_settle(&group));
     assert_same(0, "k");
+    assert_string_equal(real_run_one(&group, 0, 0, "pexpiretime k"), ":1800000020000\r\n");
+    assert_string_equal(real_run_one(&group, 1, 0, "pexpiretime k"), ":1800000020000\r\n");
+    real_group_deinit(&group);
+}
+
+/* The same of what a write has found gone: what was there goes on being there. */
+static void test_a_write_finds_gone_what_was_prolonged(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    real_run_one(&group, 0, 0, "hset h m0 1 m1 1");
+    real_run_one(&group, 0, 0, "pexpireat h 1800000010000");
+    real_run_one(&group, 0, 0, "hset f m0 1");
+    real_run_one(&group, 0, 0, "hpexpireat f 1800000010000 fields 1 m0");
+    real_run_one(&group, 0, 0, "sadd s m0 m1");
+    real_run_one(&group, 0, 0, "pexpirememberat s m0 1800000010000");
+    assert_true(real_settle(&group));
+    group.now_ms = REAL_START_MS + 9000;
+    real_run_one(&group, 1, 0, "pexpireat h 1800000020000");
+    real_run_one(&group, 1, 0, "hpexpireat f 1800000020000 fields 1 m0");
+    real_run_one(&group, 1, 0, "pexpirememberat s m0 1800000020000");
+    group.now_ms = REAL_START_MS + 10001;
+    real_run_one(&group, 0, 0, "hset h m2 1");
+    real_run_one(&group, 0, 0, "hset f m2 1");
+    real_run_one(&group, 0, 0, "sadd s m2");
+    assert_string_equal(unit_text(0, position(0)),
+                        "0: KEYDB.EXPIRED s 1800000010000 m0 | 0: sadd s m2");
+    assert_true(real_settle(&group));
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(real_run_one(&group, i, 0, "pexpiretime h"), ":1800000020000\r\n");
+        assert_string_equal(real_run_one(&group, i, 0, "hlen h"), ":3\r\n");
+        assert_string_equal(real_run_one(&group, i, 0, "hlen f"), ":2\r\n");
+        assert_string_equal(real_run_one(&group, i, 0, "scard s"), ":3\r\n");
+    }
+    real_group_deinit(&group);
+}
+
+/* Each side of a cut takes away what is due: many keys, and no state of them is told. */
+static void test_both_sides_of_a_cut_expire_the_same(void **state)
+{
+    (void)state;
+    char line[64];
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    for (int i = 0; i < 20; i++) {
+        snprintf(line, sizeof(line), "set k%d v pxat 1800000010000", i);
+        real_run_one(&group, i % 2, 0, line);
+    }
+    assert_true(real_settle(&group));
+    group.now_ms = REAL_START_MS + 80000;
+    for (int node = 0; node < 2; node++) {
+        for (int i = 0; i < 20; i++) {
+            snprintf(line, sizeof(line), "k%d", i);
+            assert_int_equal(sweep(node, 0, line), 1);
+        }
+        group.now_ms += 1000;
+    }
+    assert_true(real_settle(&group));
+    assert_int_equal(node_states(group.node[0]) + node_states(group.node[1]), 0);
     real_group_deinit(&group);
 }
 
@@ -599,6 +683,134 @@ static void test_random_programs_converge(void **state)
     assert_true(one || (conflicts_seen > 0 && states > 0));
 }
 
+/* ---- random programs with time ---- */
+
+/* K: k0 to k3, M: m0 to m2, E: a time that comes soon. */
+static const char *const dated_lines[] = {
+    "set K N pxat E",
+    "hset K M N",
+    "hset K M N",
+    "hpexpireat K E fields 1 M",
+    "hpersist K fields 1 M",
+    "hincrby K M 1",
+    "sadd K M",
+    "sadd K M",
+    "pexpirememberat K M E",
+    "pexpirememberat K M E",
+    "persist K M",
+    "zadd K 1 M",
+    "pexpireat K E",
+    "pexpireat K E",
+    "persist K",
+    "getex K pxat E",
+    "getex K persist",
+    "incrby K 1",
+    "exists K",
+    "hlen K",
+    "del K",
+    "srem K M",
+    "set K 1 keepttl",
+};
+
+static void write_dated_thing(int node)
+{
+    char line[128];
+    size_t at = 0;
+    const char *pattern = dated_lines[rand_below(sizeof(dated_lines) / sizeof(dated_lines[0]))];
+    for (const char *c = pattern; *c; c++) {
+        char text[24] = {*c, '\0'};
+        if (*c == 'K') {
+            snprintf(text, sizeof(text), "k%d", (int)rand_below(4));
+        } else if (*c == 'M') {
+            snprintf(text, sizeof(text), "m%d", (int)rand_below(3));
+        } else if (*c == 'N') {
+            snprintf(text, sizeof(text), "%d", (int)rand_below(9));
+        } else if (*c == 'E') { /* some of them the same */
+            snprintf(text, sizeof(text), "%lld",
+                     (long long)(group.now_ms / 200 + (int64_t)rand_below(3)) * 200);
+        }
+        at += (size_t)snprintf(line + at, sizeof(line) - at, "%s", text);
+    }
+    real_run_one(&group, node, 0, line);
+}
+
+static void sweep_something(int node)
+{
+    char key[4];
+    snprintf(key, sizeof(key), "k%d", (int)rand_below(4));
+    sweep(node, 0, key);
+}
+
+static void run_dated_step(void)
+{
+    int a = (int)rand_below((uint64_t)group.nodes), b = (int)rand_below((uint64_t)group.nodes);
+    uint64_t what = rand_below(100);
+    if (what < 30) {
+        write_dated_thing(a);
+    } else if (what < 55) {
+        a == b ? (void)0 : (void)real_send(&group, a, b);
+    } else if (what < 80) {
+        real_deliver(&group, a, b);
+    } else if (what < 88) {
+        group.now_ms += (int64_t)rand_below(150);
+    } else if (what < 94) {
+        sweep_something(a);
+    } else if (what < 97) {
+        real_tick(&group, a);
+    } else if (what < 99 && a != b) {
+        real_tell_clocks(&group, a, b);
+    } else if (rand_below(20) == 0) {
+        group.now_ms += 61000; /* all seem silent: each tells what it finds */
+    }
+}
+
+/* Until nothing more is due anywhere. */
+static bool comes_to_an_end(void)
+{
+    bool good = true;
+    for (int round = 0; good && round < 3; round++) {
+        good = settles(false);
+        group.now_ms += 8000000;
+        for (int i = 0; i < group.nodes; i++) {
+            real_tick(&group, i);
+        }
+        good = good && settles(false);
+        for (int i = 0; i < group.nodes * 4; i++) {
+            char key[4];
+            snprintf(key, sizeof(key), "k%d", i % 4);
+            sweep(i / 4, 0, key);
+        }
+    }
+    return good && settles(false);
+}
+
+static void test_random_programs_with_time(void **state)
+{
+    (void)state;
+    const char *one = getenv("KEYDB_TEST_PROGRAM"), *many = getenv("KEYDB_TEST_PROGRAMS");
+    uint64_t first = one ? strtoull(one, NULL, 10) : 1;
+    uint64_t count = one ? 1 : many ? strtoull(many, NULL, 10) : PROGRAMS;
+    for (uint64_t seed = first; seed < first + count; seed++) {
+        rand_set_seed(seed);
+        real_group_init(&group, 2 + (int)rand_below(3), LOG_BYTES, 0);
+        for (int i = 0; i < group.nodes; i++) {
+            group.skew_ms[i] = rand_below(3) ? (int64_t)rand_below(7200000) - 3600000 : 0;
+        }
+        for (int i = 0; i < STEPS; i++) {
+            run_dated_step();
+        }
+        bool good = comes_to_an_end();
+        for (int i = 1; good && i < group.nodes; i++) {
+            good = holds_the_same(i, false);
+        }
+        good = good && holds_the_same(real_add_referee(&group), false);
+        real_group_deinit(&group);
+        if (!good) {
+            fail_msg("KEYDB_TEST_PROGRAM=%llu", (unsigned long long)seed);
+        }
+    }
+}
+
 /* The same programs find a broken rule. */
 static void test_broken_rules_are_found(void **state)
 {
@@ -650,6 +862,9 @@ int main(void)
         cmocka_unit_test(test_a_key_without_deadline_never_expires),
         cmocka_unit_test(test_others_tell_when_the_writer_is_silent),
         cmocka_unit_test(test_what_is_told_as_gone_is_gone),
+        cmocka_unit_test(test_a_write_finds_gone_what_was_prolonged),
+        cmocka_unit_test(test_both_sides_of_a_cut_expire_the_same),
+        cmocka_unit_test(test_random_programs_with_time),
         cmocka_unit_test(test_random_programs_converge),
         cmocka_unit_test(test_broken_rules_are_found),
     };

@@ -41,12 +41,17 @@ static void test_clock(void **state)
     assert_true(hlc_next(&c) == (5000 << 16) + 8);
     assert_true(hlc_see(&c, 1));
     assert_true(hlc_tell(&c) == (5000 << 16) + 8);
-    test_now_ms = 6000;
-    assert_true(hlc_tell(&c) == 6000 << 16);
-    assert_true(hlc_next(&c) == (6000 << 16) + 1);
-    uint64_t day = (uint64_t)(6000 + DAY_MS) << 16;
+    test_now_ms = 1900; /* the group's time goes on: a second, but for a hundredth */
+    assert_int_equal(hlc_ms(&c), 5990);
+    assert_true(hlc_tell(&c) == 5990 << 16);
+    test_now_ms = 100000;
+    assert_int_equal(hlc_ms(&c), 5000 + 99100 - 991);
+    test_now_ms = 1000000; /* our own clock has come so far */
+    assert_true(hlc_tell(&c) == UINT64_C(1000000) << 16);
+    assert_true(hlc_next(&c) == (UINT64_C(1000000) << 16) + 1);
+    uint64_t day = (uint64_t)(1000000 + DAY_MS) << 16;
     assert_false(hlc_see(&c, day + (1 << 16)));
-    assert_true(c.last == (6000 << 16) + 1);
+    assert_true(c.last == (UINT64_C(1000000) << 16) + 1);
     assert_true(hlc_see(&c, day));
     assert_true(c.last == day);
 }
@@ -452,8 +457,9 @@ static int states_told(struct conflicts *d, int64_t from_ms, int64_t upto_ms)
 {
     struct buf key = {0};
     int db, told = 0;
+    bool same;
     for (int64_t now = from_ms; now < upto_ms; now += 10) {
-        while (conflicts_take_due(d, now, &db, &key)) {
+        while (conflicts_take_due(d, now, &db, &key, &same)) {
             conflicts_told(d, 400, now);
             told++;
         }
@@ -483,26 +489,34 @@ static void test_conflicts(void **state)
     struct conflicts *d = conflicts_create(0, 0);
     struct buf key = {0};
     int db;
+    bool same;
     conflicts_note(d, 3, SLICE("k"), 0, 1000);
     conflicts_note(d, 3, SLICE("l"), 50, 1050);
-    assert_false(conflicts_take_due(d, 1099, &db, &key));
+    assert_false(conflicts_take_due(d, 1099, &db, &key, &same));
     conflicts_note(d, 3, SLICE("k"), 0, 1090);
-    assert_true(conflicts_take_due(d, 1150, &db, &key));
+    assert_true(conflicts_take_due(d, 1150, &db, &key, &same));
     assert_string_equal(buf_cstr(&key), "l");
     assert_int_equal(db, 3);
     /* It goes on and on: told after a second. */
     for (int64_t now = 1150; now < 2000; now += 50) {
         conflicts_note(d, 3, SLICE("k"), 70, now);
-        assert_false(conflicts_take_due(d, now, &db, &key));
+        assert_false(conflicts_take_due(d, now, &db, &key, &same));
     }
     conflicts_resolve(d, 3, SLICE("k"), 70); /* not later than the state that was not taken */
     assert_true(conflicts_has(d, 3, SLICE("k")));
-    assert_true(conflicts_take_due(d, 2000, &db, &key));
+    assert_true(conflicts_take_due(d, 2000, &db, &key, &same));
     assert_false(conflicts_has(d, 3, SLICE("k")));
     conflicts_note(d, 0, SLICE(""), 70, 3000);
     conflicts_resolve(d, 0, SLICE(""), 71);
     assert_int_equal(conflicts_count(d), 0);
-    conflicts_note(d, 0, SLICE("left"), 0, 3000);
+    /* A digest will do, until there is another conflict. */
+    conflicts_note_same(d, 0, SLICE("s"), 3000);
+    assert_true(conflicts_take_due(d, 4000, &db, &key, &same) && same);
+    conflicts_note_same(d, 0, SLICE("s"), 4000);
+    conflicts_note(d, 0, SLICE("s"), 0, 4000);
+    conflicts_note_same(d, 0, SLICE("s"), 4000);
+    assert_true(conflicts_take_due(d, 5000, &db, &key, &same) && !same);
+    conflicts_note(d, 0, SLICE("left"), 0, 5000);
     buf_deinit(&key);
     conflicts_destroy(&d);
 }

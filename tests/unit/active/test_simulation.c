@@ -180,6 +180,9 @@ static void write_dated(struct buf *out, const struct texts *t, uint64_t kind)
     case 3:
         WORDS(out, "KEYDB.EXPIRED", t->key, t->when);
         break;
+    case 4:
+        WORDS(out, "KEYDB.EXPIRED", t->key, t->when, t->member[0]);
+        break;
     default:
         WORDS(out, "PERSIST", t->key, t->member[0]);
     }
@@ -252,7 +255,7 @@ static void write_command(struct history *h, const struct node *n, int db, struc
         kind == 5 ? write_dated(out, &t, rand_below(4)) : write_string(out, &t, rand_below(4));
         break;
     case KEY_DATED:
-        kind < 3 ? write_dated(out, &t, rand_below(5)) : write_set(out, &t, rand_below(6));
+        kind < 3 ? write_dated(out, &t, rand_below(6)) : write_set(out, &t, rand_below(6));
         break;
     case KEY_PUSHED:
         WORDS(out, kind < 3 ? "LPUSH" : "RPUSH", t.key, t.number);

@@ -405,14 +405,15 @@ static void test_peers(void **state)
 /* Whoever keeps account of what expires for peers is told of it. */
 static int expired_keys, expired_members;
 
-static void on_expired(const struct db *db, struct slice key, enum value_type type,
-                       const struct slice *members, int count, bool due)
+static void on_expired(const struct expired *x)
 {
-    (void)members;
-    assert_true(due && db->id == 0 && key.len == 1);
-    assert_true(count == 0 || type == VALUE_SET);
-    expired_keys += count == 0;
-    expired_members += count;
+    assert_true(x->due && x->db->id == 0 && x->key.len == 1);
+    assert_true(x->count == 0 ? x->at_ms == entry_expiry_ms(x->entry) : x->type == VALUE_SET);
+    expired_keys += x->count == 0;
+    expired_members += x->count;
+    for (int i = 0; i < x->count; i++) {
+        assert_true(x->members_at_ms[i] <= clock_wall_ms());
+    }
 }
 
 static void test_peers_and_expiry(void **state) NO_THREAD_SAFETY_ANALYSIS;

@@ -304,12 +304,11 @@ static void test_events(void **state)
 
 static char logged[64];
 
-static void log_gone(const struct db *db, struct slice key, enum value_type type UNUSED,
-                     const struct slice *members UNUSED, int count, bool due)
+static void log_gone(const struct expired *x)
 {
-    assert_int_equal(count, 0);
-    assert_false(due);
-    snprintf(logged, sizeof(logged), "%d:%.*s", db->id, (int)key.len, key.ptr);
+    assert_int_equal(x->count, 0);
+    assert_false(x->due);
+    snprintf(logged, sizeof(logged), "%d:%.*s", x->db->id, (int)x->key.len, x->key.ptr);
 }
 
 /* Logs and replicas get to know of it as of a key that has expired. */
