@@ -7,6 +7,7 @@
 #include "engine/parked.h"
 #include "keyspace/waiting.h"
 #include "module/text.h"
+#include "module/threads.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -382,21 +383,37 @@ void blocked_retry(struct call *c)
 
 /* ---- unblocking; any thread, no lock ---- */
 
-static int rm_unblock_client(RedisModuleBlockedClient *b, void *private_data)
+static void unblock_on_keys(RedisModuleBlockedClient *b) REQUIRES(keyspace_lock)
 {
-    if (b->keys && !b->timeout_callback) {
-        return REDISMODULE_ERR;
+    if (!b->answered && !atomic_exchange(&b->asked, true)) {
+        b->users++;
+        main_loop_post(&b->unblock);
     }
-    if (atomic_exchange(&b->asked, true)) {
+}
+
+/* One that waits for keys may be served meanwhile: it needs the lock, which is taken where the
+ * module has not seen to that. */
+static int rm_unblock_client(RedisModuleBlockedClient *b,
+                             void *private_data) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (!b->keys) {
+        if (!atomic_exchange(&b->asked, true)) {
+            b->private_data = private_data;
+            main_loop_post(&b->unblock);
+        }
         return REDISMODULE_OK;
     }
-    if (b->keys) {
-        keyspace_assert_exclusive(); /* else it might be served, and freed, meanwhile */
-        b->users += !b->answered || b->making;
-    } else {
-        b->private_data = private_data;
+    if (!b->timeout_callback) {
+        return REDISMODULE_ERR;
     }
-    main_loop_post(&b->unblock);
+    bool enters = !keyspace_is_exclusive();
+    if (enters) {
+        threads_enter();
+    }
+    unblock_on_keys(b);
+    if (enters) {
+        threads_leave();
+    }
     return REDISMODULE_OK;
 }
 
@@ -409,11 +426,10 @@ static int rm_abort_block(RedisModuleBlockedClient *b)
         b->making->blocks = NULL;
         b->making = NULL;
         b->answered = true;
-        if (!b->keys) {
-            b->users--; /* the call's; the module's ends by unblocking */
+        b->users = 1; /* the module's, which ends by the job, as that of one who cannot wait */
+        if (!atomic_exchange(&b->asked, true)) {
+            main_loop_post(&b->unblock);
         }
-        atomic_store(&b->asked, true);
-        main_loop_post(&b->unblock);
         return REDISMODULE_OK;
     }
     return rm_unblock_client(b, NULL);

@@ -3,6 +3,7 @@
  * job, since only its thread may touch it. */
 #include "module/event_loop.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "module/api.h"
 #include "module/main_loop.h"
@@ -89,7 +90,9 @@ static void run_follow(struct main_job *job, bool alive)
         }
         if (w->mask) {
             w->event = event_new(main_loop_base(), w->fd, event_bits(w->mask), on_event, w);
-            event_add(w->event, NULL);
+            if (event_add(w->event, NULL) != 0) { /* a file, or closed */
+                log_warning("A module wants descriptor %d to be watched, which cannot be", w->fd);
+            }
         }
         w->event_mask = w->mask;
     }

@@ -14,6 +14,7 @@ def both(request, make_server, make_oracle):
     """A server with the modules `blocking` and `threads`: ours, and Debian's redis-server."""
     options = {"loadmodule": [path_of("blocking")], "enable-module-command": "yes"}
     server = make_server(options) if request.param == "ours" else make_oracle(options)
+    server.has_locks = request.param == "ours"  # Redis has none for a wait that another thread ends
     with server.connect() as c:
         c.ok("MODULE", "LOAD", path_of("threads"))
     return server
@@ -124,6 +125,16 @@ def test_an_aborted_block(both):
         assert c.call("BL.ABORT") == b"aborted"
         assert c.call("PING") == b"PONG"
         blocked(c, 0)
+
+
+def test_a_block_that_is_regretted(make_server):
+    """(Redis 7.0 replies twice.)"""
+    server = make_server({"loadmodule": [path_of("blocking")]})
+    with server.connect() as c:
+        for _ in range(3):
+            assert c.call("BL.REGRET") == b"regretted"
+        assert c.call("PING") == b"PONG"
+        eventually(lambda: counts(c) == [3, 0, 0, 0], "the data are freed")
 
 
 def test_where_nobody_may_wait(both):
@@ -271,6 +282,19 @@ def test_a_signal(both):
         waits(c, "BL.POP", 2, 100, "k")
         admin.ok("BL.SIGNAL", "k")
         assert c.read() == b"timed out"
+
+
+def test_a_wait_for_keys_that_the_module_ends(both):
+    """Its client hears what it would hear in time."""
+    hows = ((), ("thread",)) if both.has_locks else ((),)
+    with both.connect() as c, both.connect() as admin:
+        for number, how in enumerate(hows):
+            waits(c, "BL.POP", 1, 0, "k")
+            blocked(admin, 1)
+            admin.ok("BL.DROP", *how)
+            assert c.read() == b"timed out"
+            eventually(lambda: counts(admin)[0] == number + 1, "the data are freed")
+        assert c.call("PING") == b"PONG"
 
 
 # ---- threads

@@ -166,6 +166,18 @@ static int bl_abort(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     return RedisModule_ReplyWithSimpleString(ctx, "aborted");
 }
 
+/* BL.REGRET: is unblocked, and then was never blocked. */
+static int bl_regret(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModuleBlockedClient *client =
+        RedisModule_BlockClient(ctx, reply_number, reply_timeout, free_number, 0);
+    RedisModule_UnblockClient(client, number_of(1));
+    RedisModule_AbortBlock(client);
+    return RedisModule_ReplyWithSimpleString(ctx, "regretted");
+}
+
 /* ---- by hand ---- */
 
 /* BL.HOLD timeout-ms; BL.LET number: all who are held are replied the number. */
@@ -256,6 +268,27 @@ static int reply_pop(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     return REDISMODULE_OK;
 }
 
+static RedisModuleBlockedClient *popping; /* who has called BL.POP last */
+
+static void *drop(void *client)
+{
+    RedisModule_UnblockClient(client, NULL);
+    return NULL;
+}
+
+/* BL.DROP [thread]: ends that one's wait, here or in a thread of its own. */
+static int bl_drop(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    pthread_t thread;
+    (void)argv;
+    if (argc == 1) {
+        drop(popping);
+    } else if (pthread_create(&thread, NULL, drop, popping) == 0) {
+        pthread_detach(thread);
+    }
+    return RedisModule_ReplyWithSimpleString(ctx, "OK");
+}
+
 /* BL.POP least timeout-ms key ...: an element of the first list that has so many. */
 static int bl_pop(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
@@ -264,8 +297,8 @@ static int bl_pop(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         RedisModule_StringToLongLong(argv[2], &timeout_ms) != REDISMODULE_OK) {
         return wrong_arguments(ctx);
     }
-    RedisModule_BlockClientOnKeys(ctx, reply_pop, reply_timeout, free_number, timeout_ms, argv + 3,
-                                  argc - 3, number_of(least));
+    popping = RedisModule_BlockClientOnKeys(ctx, reply_pop, reply_timeout, free_number, timeout_ms,
+                                            argv + 3, argc - 3, number_of(least));
     return REDISMODULE_OK;
 }
 
@@ -294,6 +327,8 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         create(ctx, "bl.add", bl_add, "write", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.maybe", bl_maybe, "", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.abort", bl_abort, "", 0, 0) != REDISMODULE_OK ||
+        create(ctx, "bl.regret", bl_regret, "", 0, 0) != REDISMODULE_OK ||
+        create(ctx, "bl.drop", bl_drop, "", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.spin", bl_spin, "", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.end", bl_end, "allow-busy", 0, 0) != REDISMODULE_OK ||
         create(ctx, "bl.hold", bl_hold, "", 0, 0) != REDISMODULE_OK ||
