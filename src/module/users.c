@@ -77,10 +77,13 @@ static void destroy_doomed(int64_t wall_ms UNUSED) NO_THREAD_SAFETY_ANALYSIS
     if (atomic_load(&doomed.count) == 0 || !gil_try_stop_world()) {
         return;
     }
+    struct acl_user **users = doomed.users; /* modules that are told of it may free others */
     unsigned count = atomic_exchange(&doomed.count, 0);
+    doomed.users = NULL;
     for (unsigned i = 0; i < count; i++) {
-        destroy_alone(doomed.users[i]);
+        destroy_alone(users[i]);
     }
+    mem_free(users);
     gil_resume_world();
 }
 
