@@ -154,12 +154,6 @@ static int rm_get_open_key_modes_all(void)
     return MODES_ALL;
 }
 
-void key_close(RedisModuleKey *k)
-{
-    context_disown(k->ctx, k);
-    destroy(k);
-}
-
 static void rm_close_key(RedisModuleKey *k)
 {
     keyspace_assert_exclusive();
