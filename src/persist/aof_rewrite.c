@@ -127,7 +127,6 @@ static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
     if (fd >= 0) {
         aof_log_into(fd, 0);
     }
-    stats_add(STAT_AOF_REWRITES, 1);
     int pid = child_report_fork(CHILD_AOF_REWRITE, -1);
     if (pid == 0) {
         run_child();
@@ -160,14 +159,15 @@ static enum aof_result begin(void) EXCLUDES(keyspace_lock)
         note_failure();
         return AOF_FAILED;
     }
+    rewrite.start_ms = clock_wall_ms();
     int pid = switch_and_fork(fd);
+    aof_state.child = pid > 0 ? pid : 0;
+    stats_add(STAT_AOF_REWRITES, 1); /* who sees one more, in INFO, sees that it runs */
     if (pid < 0) {
         log_warning("Cannot rewrite the AOF: fork: %s", strerror(errno));
         note_failure();
         return AOF_FAILED;
     }
-    aof_state.child = pid;
-    rewrite.start_ms = clock_wall_ms();
     aof_apply_sync();
     log_notice("Background append only file rewriting started by pid %d", pid);
     return AOF_STARTED;
