@@ -263,17 +263,6 @@ decide_refused(struct server_thread *t, struct batch_client *bc, struct call *ca
     return REFUSED_ENDS;
 }
 
-/* The first of the requests that are held; *rest is not 0 where there is more. */
-static __attribute__((noinline)) struct request take_held(struct batch_client *bc, size_t *rest)
-{
-    struct held_request *held = held_take(bc->client);
-    held->next = bc->held;
-    bc->held = held;
-    bc->owns = true;
-    *rest = input_bytes(bc->client).len + (bc->client->held != NULL);
-    return held->request;
-}
-
 /* Adds one request to the batch, and tells how many bytes there are behind it. False when the
  * client's share of the batch ends with (or before) it. */
 static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client *bc,
@@ -283,7 +272,7 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
     struct request request;
     const char *error = NULL;
     if (unlikely(c->held)) {
-        request = take_held(bc, rest);
+        request = turn_take_held(bc, rest);
     } else if (!next_request(t, c, limits, &request, rest, &error)) {
         if (unlikely(error) && bc->uncertain) {
             return false; /* met again by the next batch, which may close the client */

@@ -8,6 +8,7 @@
  * ends the stream, is put off to the next batch (turn.c, `uncertain`). */
 #include "engine/execute.h"
 #include "net/held.h"
+#include "net/input.h"
 #include "net/turn_priv.h"
 
 #include <assert.h>
@@ -20,6 +21,16 @@ void turn_put_off(struct server_thread *t, struct batch_client *bc, struct call 
     parser_release(&request);
     t->batch->call_count--;
     bc->count--;
+}
+
+struct request turn_take_held(struct batch_client *bc, size_t *rest)
+{
+    struct held_request *held = held_take(bc->client);
+    held->next = bc->held;
+    bc->held = held;
+    bc->owns = true;
+    *rest = input_bytes(bc->client).len + (bc->client->held != NULL);
+    return held->request;
 }
 
 bool turn_may_be_cut(const struct client *c)

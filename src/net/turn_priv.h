@@ -91,6 +91,9 @@ void turn_finish_client(struct server_thread *t, struct batch_client *bc);
 /* turn_cut.c: the call added last is looked at in the client's next batch, before what is behind
  * it. */
 void turn_put_off(struct server_thread *t, struct batch_client *bc, struct call *call);
+/* turn_cut.c: the first of the client's requests that are held; *rest is not 0 where there is more
+ * behind it. */
+struct request turn_take_held(struct batch_client *bc, size_t *rest);
 /* turn_cut.c: whether what follows a call that may wait, but is not expected to, can be taken back:
  * nobody has been told of it. */
 bool turn_may_be_cut(const struct client *c);

@@ -221,7 +221,7 @@ def test_logs_cross(make_server, make_oracle, connect, ours_first):
 def test_replication_crosses(make_server, make_oracle, connect, ours_first):
     """A full sync with values and data of modules, then their commands, either way."""
     makers = (make_server, make_oracle) if ours_first else (make_oracle, make_server)
-    primary = load(makers[0])
+    primary = load(makers[0], **{"repl-diskless-sync-delay": "0"})
     primary.expected_files.add("dump.rdb")
     c = connect(to=primary)
     for words in WORDS:

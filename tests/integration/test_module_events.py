@@ -12,7 +12,7 @@ from lib.modules import path_of
 def both(request, make_server, make_oracle):
     """A server with the module `events`: ours, and Debian's redis-server."""
     options = {"loadmodule": [path_of("events")], "enable-module-command": "yes", "appendonly": "yes",
-               "enable-debug-command": "yes"}
+               "enable-debug-command": "yes", "repl-diskless-sync-delay": "0"}
     server = make_server(options, files=("appendonlydir", "dump.rdb")) if request.param == "ours" else make_oracle(options)
     server.has_jobs = request.param == "ours"  # Redis has them from 7.2 on
     return server
@@ -234,7 +234,7 @@ def test_the_end(both, words):
 
 
 def test_roles(both, make_server):
-    primary = make_server()
+    primary = make_server({"repl-diskless-sync-delay": "0"})
     port = primary.address()[1]
     with both.connect() as c:
         log(c)

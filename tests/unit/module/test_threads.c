@@ -101,8 +101,8 @@ static void test_nobody_is_lost(void **state)
 
 /* ---- fairness ---- */
 
-/* All go on until each has had so many turns, which must have come before so many of all together: a
- * thread that the kernel leaves without a core for a hundred milliseconds misses some 100,000. */
+/* All go on until each has had so many turns, which must have come before so many of all together:
+ * a thread that the kernel leaves without a core for a hundred milliseconds misses some 100,000. */
 #define TURNS_OF_EACH 100
 #define MOST_TURNS 40000000
 
@@ -110,7 +110,7 @@ static struct {
     uint64_t of[MODULE_THREADS + SERVER_THREADS];
     uint64_t all;
     int served; /* threads that have had theirs */
-} turns; /* under the lock */
+} turns;        /* under the lock */
 
 /* False when all have had enough, or never will. */
 static bool take_turn(int number)
