@@ -314,13 +314,23 @@ static void tidy(void)
     listen();
 }
 
+/* That of old servers, which modules of today ask for all the same: nobody has it, and Redis does
+ * not refuse it. */
+static bool is_of_the_past(uint64_t id)
+{
+    return id == REDISMODULE_EVENT_REPL_BACKUP;
+}
+
 /* One callback a module and event; NULL: no more. */
 static int rm_subscribe(RedisModuleCtx *ctx, RedisModuleEvent event,
                         RedisModuleEventCallback callback)
 {
     keyspace_assert_exclusive();
-    if (event.id >= MODULES_TOPICS || parts[event.id] == 0 || event.dataver > 1) {
+    if (event.id >= MODULES_TOPICS || event.dataver > 1) {
         return REDISMODULE_ERR;
+    }
+    if (parts[event.id] == 0) {
+        return is_of_the_past(event.id) ? REDISMODULE_OK : REDISMODULE_ERR;
     }
     struct subscription **link = find(ctx->module, (unsigned)event.id);
     if (!*link && callback) {

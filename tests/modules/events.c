@@ -370,6 +370,11 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
             return REDISMODULE_ERR;
         }
     }
+    /* No server of today has it, and modules ask for it. */
+    if (RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplBackup, on_server) !=
+        REDISMODULE_OK) {
+        return REDISMODULE_ERR;
+    }
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_FlushDB, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_SwapDB, on_server);
     RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_Loading, on_server);

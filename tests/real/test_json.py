@@ -1,6 +1,7 @@
 """RedisJSON, unmodified, beside redis-server 8.2.3 with the same file: paths, many writers, files, logs, replication."""
 
 import threading
+from json import loads
 
 import pytest
 
@@ -44,10 +45,15 @@ def looks(c):
     return [c.call("JSON.GET", key) for key in ("j", "k1", "k2")]
 
 
+def seen(reply):
+    """Of several paths the module tells in any order."""
+    return loads(reply) if isinstance(reply, bytes) and reply.startswith(b'{"$') else reply
+
+
 def test_replies(json):
     with json().connect() as ours, json(theirs=True).connect() as theirs:
         for words in COMMANDS:
-            assert ours.call(*words) == theirs.call(*words), words
+            assert seen(ours.call(*words)) == seen(theirs.call(*words)), words
 
 
 def test_many_writers(json):
