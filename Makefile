@@ -352,7 +352,7 @@ $(fuzz_progs): %: %.o $(present_libs)
 
 # ---- What a user calls. These targets install what is missing, then call make again, because the
 # libraries' flags are read when a Makefile starts.
-.PHONY: help run test gate test-all test-long test-keys test-unit test-unit-built test-integration test-clients bench analyze tidy format fuzz install uninstall \
+.PHONY: help run test gate test-all test-long test-keys test-unit test-unit-built test-integration test-real test-clients bench analyze tidy format fuzz install uninstall \
         clean deps unit-programs fuzz-programs header-checks analyze-checks
 
 # Without a -j from the caller use the cores there are.
@@ -370,6 +370,7 @@ help:
 	@echo "make test-unit        unit tests, one cmocka program a file (debug variant by default)"
 	@echo "make test-integration pytest over tests/integration, tests/differential (PYTEST_ARGS=...)"
 	@echo "make test-long        kills, losses of power and mutated payloads for long (ROUNDS=500)"
+	@echo "make test-real        modules that people run, from their packages"
 	@echo "make test-clients     client libraries and job queues of other languages (CLIENTS='python node go java')"
 	@echo "make fuzz             libFuzzer targets, FUZZ_SECONDS=60 each"
 	@echo "make bench            tests/bench/run.py (BENCH_ARGS=...)"
@@ -436,6 +437,11 @@ test-long: all
 # The keys that commands touch against those that access control checks: 2,000 commands a round.
 test-keys: $(BUILD)/unit/commands/test_acl_keys
 	@KEYDB_TEST_COMMANDS=$$(($(ROUNDS) * 2000)) V=1 UNIT_TIMEOUT_S=3600 sh tests/run-units $(BUILD) $<
+
+# Modules that people run, from their packages; what is downloaded stays in build/real.
+test-real: all
+	@sh tests/real/fetch
+	@KEYDB_TEST_FOLDERS=tests/real $(run_pytest) $(PYTEST_ARGS)
 
 # From the registries of four languages; what is downloaded stays in build/clients.
 test-clients:

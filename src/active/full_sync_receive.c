@@ -4,8 +4,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/gil.h"
 #include "keyspace/expire.h"
 #include "persist/payload.h"
+#include "persist/rdb_module.h"
 #include "active/known_keys.h"
 
 #include <assert.h>
@@ -22,6 +24,7 @@ struct full_sync {
     int fd;
     /* Coming. */
     bool reopened; /* from a file that has it */
+    bool asleep;   /* who feeds it */
     bool has_head;
     struct buf in;  /* what has come of the next records */
     struct buf out; /* checked records, not in the file yet */
@@ -132,14 +135,41 @@ static bool check_dot(const struct full_sync *c, const struct full_sync_record *
            r->stamp > 0 && r->stamp <= c->clock;
 }
 
-/* Nothing of a data set is merged before all of it was found to be values. */
-static bool check_key(struct full_sync *c, const struct full_sync_record *r)
+static bool is_value(const struct full_sync_record *r)
 {
     struct entry *e;
-    if (!c->has_head || !check_dot(c, r) || payload_read(r->payload, r->key, &e) != PAYLOAD_FINE) {
+    bool fine = payload_read(r->payload, r->key, &e) == PAYLOAD_FINE;
+    if (fine) {
+        entry_destroy(&e);
+    }
+    return fine;
+}
+
+/* Nothing of a data set is merged before all of it was found to be values. */
+static bool check_value(const struct full_sync *c, const struct full_sync_record *r,
+                        const char **error) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (!rdb_module_is_payload(r->payload)) {
+        return is_value(r);
+    }
+    if (c->asleep) {
+        gil_wake();
+    }
+    module_value_db = r->db;
+    bool fine = is_value(r);
+    module_value_db = -1;
+    if (c->asleep) {
+        gil_sleep();
+    }
+    *error = fine ? *error : rdb_module_payload_fault(r->payload);
+    return fine;
+}
+
+static bool check_key(struct full_sync *c, const struct full_sync_record *r, const char **error)
+{
+    if (!c->has_head || !check_dot(c, r) || !check_value(c, r, error)) {
         return false;
     }
-    entry_destroy(&e);
     c->keys++;
     c->dbs = r->db >= c->dbs ? r->db + 1 : c->dbs;
     return true;
@@ -162,7 +192,7 @@ static bool check_library(const struct full_sync *c, const struct full_sync_reco
     return row.stamp == 0;
 }
 
-static bool check_record(struct full_sync *c, const struct full_sync_record *r)
+static bool check_record(struct full_sync *c, const struct full_sync_record *r, const char **error)
 {
     switch (r->kind) {
     case 'N':
@@ -172,7 +202,7 @@ static bool check_record(struct full_sync *c, const struct full_sync_record *r)
     case 'L':
         return check_library(c, r);
     case 'K':
-        return check_key(c, r);
+        return check_key(c, r, error);
     default:
         return c->has_head && r->keys == c->keys;
     }
@@ -211,8 +241,9 @@ static enum frame_result take_record(struct full_sync *c, size_t *at, const char
     if (result != FRAME_WHOLE) {
         return result;
     }
-    if (!check_record(c, &r)) {
-        *error = "a record of a data set that does not belong there";
+    const char *why = "a record of a data set that does not belong there";
+    if (!check_record(c, &r, &why)) {
+        *error = why;
         return FRAME_BROKEN;
     }
     *at += len;
@@ -222,6 +253,11 @@ static enum frame_result take_record(struct full_sync *c, size_t *at, const char
         return FRAME_BROKEN;
     }
     return FRAME_WHOLE;
+}
+
+void full_sync_feeds_asleep(struct full_sync *c)
+{
+    c->asleep = true;
 }
 
 enum full_sync_phase full_sync_feed(struct full_sync *c, struct slice data, size_t *consumed,

@@ -57,8 +57,12 @@ uint64_t full_sync_keys(const struct full_sync *c);
 uint64_t full_sync_keys_merged(const struct full_sync *c);
 uint64_t full_sync_keys_refused(const struct full_sync *c);
 
+/* The thread that feeds it sleeps (gil.h): it wakes for values of modules, whose code reads them.
+ * Else it is awake, or there are no modules. */
+void full_sync_feeds_asleep(struct full_sync *c);
 /* The next bytes from the link, in any pieces; *consumed of them are the data set's: all, unless it
- * has become WHOLE. COMING only. Returns the phase; BROKEN with *error. No lock. */
+ * has become WHOLE. COMING only. Returns the phase; BROKEN with *error,
+ * until the thread's next one. No lock. */
 enum full_sync_phase full_sync_feed(struct full_sync *c, struct slice data, size_t *consumed,
                                     const char **error);
 /* Of one that was just created: the file has a whole one, of which so many records were done

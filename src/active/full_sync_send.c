@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "keyspace/expire.h"
 #include "persist/payload.h"
+#include "value/module.h"
 #include "active/full_sync_record.h"
 
 #include <assert.h>
@@ -103,9 +104,11 @@ static void tell_db(struct teller *t)
 {
     uint64_t cursor = 0;
     struct db *db = db_at(t->moment->first_db + t->db);
+    module_value_db = t->db;
     do {
         cursor = db_scan(db, cursor, WALK_ENTRIES, 0, tell_entry, t);
     } while (cursor && !t->failed);
+    module_value_db = -1;
 }
 
 bool full_sync_tell(const struct full_sync_moment *moment, full_sync_write_fn write, void *context)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "engine/fork_child.h"
 #include "persist/child_report.h"
+#include "persist/rdb_module.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,6 +59,10 @@ static void NORETURN run_child(const struct full_sync_moment *moment, int fd)
 static struct full_sync_source *create(struct node *n, const char **error) REQUIRES(keyspace_lock);
 static struct full_sync_source *create(struct node *n, const char **error)
 {
+    *error = rdb_module_untold_data();
+    if (*error) {
+        return NULL;
+    }
     struct full_sync_moment moment = full_sync_now(n);
     int fd = open_file();
     if (fd < 0) {

@@ -27,7 +27,8 @@ struct full_sync_source;
 
 /* The one that there is, if it will do for who wants what `needs` says then, or a new one of this
  * moment, whose child is forked. The caller lets go of it. NULL, with *error (logged), when there
- * can be none now: the node is merging one itself, or the system refuses. */
+ * can be none now: the node is merging one itself, a module has data that cannot be told so, or the
+ * system refuses. */
 struct full_sync_source *
 full_sync_source_join(struct node *n,
                       bool (*will_do)(const struct version_vector *moment, void *context),

@@ -5,13 +5,16 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "engine/command.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
 #include "value/member_ttl.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 struct node {
     struct origins origins;
@@ -24,7 +27,8 @@ struct node {
     const struct merge_snapshot *snapshot; /* MERGE is under way */
     uint16_t self;
     int64_t silence_ms;
-    int64_t now_ms; /* of the hold in which something comes */
+    int64_t now_ms;  /* of the hold in which something comes */
+    char fault[160]; /* why it was refused */
     uint64_t states, digests;
 };
 
@@ -327,6 +331,27 @@ static bool names_known_dbs(const struct node *n, const struct unit *unit)
     return true;
 }
 
+/* Words of units only begin with it. */
+static const char own_words[] = "keydb.";
+
+/* What is told is to be done here too, or the nodes would differ. A module may be missing: *name is
+ * the command's, until the next unit. */
+static bool names_known_commands(const struct unit *unit, struct slice *name)
+{
+    bool known = true;
+    struct unit_command c = unit_command_before(unit);
+    while (known && unit_command_next(unit, &c)) {
+        *name = c.argv[0];
+        known = command_find_original(*name) ||
+                (name->len >= sizeof(own_words) - 1 &&
+                 strncasecmp(name->ptr, own_words, sizeof(own_words) - 1) == 0);
+    }
+    if (!known) {
+        unit_command_end(&c);
+    }
+    return known;
+}
+
 static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(keyspace_lock)
 {
     struct executor_scope before = begin_work(n, unit->dot);
@@ -348,9 +373,17 @@ static bool see(void *context, uint64_t stamp)
 static bool take_unit(void *context, struct unit *unit, const char **error)
 {
     struct node *n = context;
+    struct slice name;
     keyspace_assert_exclusive();
     if (!names_known_dbs(n, unit) || !merge_acceptable(&n->merge, unit)) {
         *error = "a write that no node may tell, or of a database that is not here";
+        return false;
+    }
+    if (!names_known_commands(unit, &name)) {
+        snprintf(n->fault, sizeof(n->fault),
+                 "a write by '%.*s', a command that is not here: of a module that is not loaded?",
+                 (int)(name.len < 64 ? name.len : 64), name.ptr);
+        *error = n->fault;
         return false;
     }
     if (!window_follows(n->merge.window, unit->dot)) {

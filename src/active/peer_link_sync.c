@@ -76,6 +76,7 @@ static bool take_aside(struct peer_link *l, struct full_sync *c)
 {
     const char *error = NULL;
     int64_t said_ms = replica_clock_ms();
+    full_sync_feeds_asleep(c);
     while (full_sync_phase(c) == FULL_SYNC_COMING) {
         size_t consumed;
         if (peer_link_is_interrupted(&l->f) || !peer_link_receive(l) || !peer_link_keep(l)) {
@@ -92,6 +93,7 @@ static bool take_aside(struct peer_link *l, struct full_sync *c)
     }
     if (full_sync_phase(c) == FULL_SYNC_BROKEN) {
         log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);
+        l->wrong = true;
         return false;
     }
     return true;

@@ -270,6 +270,7 @@ static int take_some(struct peer_link *l)
     }
     if (result < 0) {
         log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);
+        l->wrong = true;
     }
     return result;
 }
@@ -411,7 +412,7 @@ static void serve(struct peer_link *l)
     serve_frames(l);
 }
 
-/* One connection, from its beginning to its end; true when it brought something. */
+/* One connection, from its beginning to its end; true when it brought something that was good. */
 static bool run_link(struct peer_link *l)
 {
     struct link socket = {.timeout_ms = sync_settings.timeout_s * 1000, .stop = &l->link_stop};
@@ -428,6 +429,7 @@ static bool run_link(struct peer_link *l)
     l->f.why[0] = '\0';
     note_facts(l);
     l->state = LINK_HANDSHAKE;
+    l->wrong = false;
     bool pulled = pull(l);
     if (pulled) {
         serve(l);
@@ -438,7 +440,7 @@ static bool run_link(struct peer_link *l)
     l->state = LINK_CONNECT;
     leave(l);
     link_close(&socket);
-    return pulled;
+    return pulled && !l->wrong;
 }
 
 static void *run(void *argument)

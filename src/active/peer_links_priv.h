@@ -40,6 +40,7 @@ struct peer_link {
     uint64_t *late;   /* by origin: up to there its writes are not waited for any more */
     uint32_t late_count;
     bool gets_all;         /* the peer has answered that a whole data set comes first */
+    bool wrong;            /* what it sent could not be taken: another try will not help soon */
     int64_t acked_ms;      /* when it was told last */
     struct upstream facts; /* written with the GIL in shared mode, read by the world */
     int64_t begun_ms;      /* the same */

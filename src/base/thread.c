@@ -57,16 +57,37 @@ static unsigned take_free_slot(void)
     abort();
 }
 
+/* A free slot, and from now on writers look at its line: before its thread first reads. The thread
+ * that starts others has not let them run by then, or holds no lock that they could miss: raising
+ * the count early is always safe. */
+static unsigned open_slot(void)
+{
+    unsigned slot = take_free_slot();
+    unsigned used = atomic_load(&slots_used);
+    while (used < slot + 1 && !atomic_compare_exchange_weak(&slots_used, &used, slot + 1)) {
+    }
+    brlock_set_thread_count(atomic_load(&slots_used));
+    return slot;
+}
+
+unsigned thread_keep_slot(void)
+{
+    return open_slot();
+}
+
+void thread_borrow(unsigned slot)
+{
+    my_slot = slot;
+}
+
+void thread_return(void)
+{
+    my_slot = 0;
+}
+
 unsigned thread_enter(const char *name)
 {
-    my_slot = take_free_slot();
-    unsigned used = atomic_load(&slots_used);
-    while (used < my_slot + 1 && !atomic_compare_exchange_weak(&slots_used, &used, my_slot + 1)) {
-    }
-    /* Writers must look at this line before this thread first reads. The thread that starts others
-     * has not let them run by then, or holds no lock that they could miss: raising the count early
-     * is always safe. */
-    brlock_set_thread_count(atomic_load(&slots_used));
+    my_slot = open_slot();
     char short_name[16];
     snprintf(short_name, sizeof(short_name), "%s", name);
     pthread_setname_np(pthread_self(), short_name);

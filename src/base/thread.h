@@ -18,6 +18,13 @@ unsigned thread_enter(const char *name);
 void thread_leave(void);
 /* The calling thread's slot. */
 unsigned thread_slot(void);
+/* A slot that is kept for threads which are not ours (modules'): they use it one at a time, each
+ * from thread_borrow to thread_return, and whoever lends it sees to that. It is never free again.
+ */
+unsigned thread_keep_slot(void);
+/* The calling thread, which has no slot, has this one; and has none. */
+void thread_borrow(unsigned slot);
+void thread_return(void);
 /* One more than the highest slot ever taken: who adds up per-thread lines need not look further.
  * Any thread. */
 unsigned thread_slots_used(void);

@@ -200,6 +200,10 @@ PLAIN_COMMAND(acl_command_dryrun)
         reply_errorf(c->reply, "ERR wrong number of arguments for '%s' command", cmd->full_name);
         return;
     }
+    if (c->held == ACCESS_SHARED && command_asks_module(cmd)) {
+        call_need_exclusive(c);
+        return;
+    }
     enum acl_verdict verdict = acl_check(user, cmd, argv, argc, &at);
     if (verdict == ACL_ALLOWED) {
         reply_ok(c->reply);

@@ -92,6 +92,10 @@ static void config_look_up(struct config_query *q)
 PLAIN_COMMAND(config_command_get)
 {
     struct config_query q = {.call = c};
+    if (c->held == ACCESS_SHARED && config_has_added()) {
+        call_need_exclusive(c);
+        return;
+    }
     uint32_t map = reply_deferred(c->reply);
     if (config_asks_by_name(c)) {
         config_look_up(&q);

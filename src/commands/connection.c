@@ -64,13 +64,28 @@ static bool select_is_barrier(const struct call *c UNUSED)
 /* Authenticates the session; false with WRONGPASS replied. */
 static bool connection_authenticate(struct call *c, struct slice user, struct slice password)
 {
-    if (auth_check(c->session, user, password)) {
-        return true;
+    if (c->held == ACCESS_SHARED && auth_wants_exclusive(c->session)) {
+        call_need_exclusive(c);
+        return false;
     }
-    acl_log_note(c->session, c->cmd, ACL_DENIED_AUTH,
-                 c->nested ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL, user, c->argv[0]);
-    reply_error(c->reply, "WRONGPASS invalid username-password pair or user is disabled.");
-    return false;
+    struct buf error = {0};
+    enum auth_answer answer = auth_ask(c, user, password, &error);
+    bool granted = answer == AUTH_GRANTED;
+    if (answer == AUTH_LEFT) {
+        granted = auth_check(c->session, user, password);
+        if (!granted) {
+            acl_log_note(c->session, c->cmd, ACL_DENIED_AUTH,
+                         c->nested ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL, user, c->argv[0]);
+        }
+    }
+    if (!granted) {
+        reply_error_slice(
+            c->reply, error.len > 0
+                          ? buf_slice(&error)
+                          : SLICE("WRONGPASS invalid username-password pair or user is disabled."));
+    }
+    buf_deinit(&error);
+    return granted;
 }
 
 PLAIN_COMMAND(connection_auth)

@@ -4,6 +4,7 @@
 #include "commands/debug_priv.h"
 #include "base/num.h"
 #include "keyspace/expire.h"
+#include "value/module.h"
 #include "value/string.h"
 
 #include <openssl/evp.h>
@@ -83,10 +84,12 @@ void debug_digest(struct call *c)
     for (int i = 0; i < db_count(); i++) {
         uint64_t cursor = 0;
         walk.db = (uint8_t)i;
+        module_value_db = i;
         do {
             cursor = db_scan(db_at(i), cursor, DEBUG_SCAN_STEP, c->now_ms, digest_visit, &walk);
         } while (cursor);
     }
+    module_value_db = -1;
     keyspace_unlock_exclusive();
     digest_reply(c->reply, walk.sum);
 }
@@ -100,7 +103,9 @@ void debug_digest_value(struct call *c)
         const struct entry *e = db_read(c->db, &key, c->now_ms, DB_NO_TOUCH | DB_NO_STATS);
         uint8_t digest[SHA1_BYTES] = {0};
         if (e) {
+            module_value_db = c->db->id;
             digest_of_value(e, digest);
+            module_value_db = -1;
         }
         digest_reply(c->reply, digest);
     }

@@ -261,6 +261,10 @@ static void introspect_reply_keys(struct call *c, bool with_flags)
     if (!cmd) {
         return;
     }
+    if (c->held == ACCESS_SHARED && command_asks_module(cmd)) {
+        call_need_exclusive(c);
+        return;
+    }
     struct key_place few[INTROSPECT_FEW_KEYS], *places = few;
     const struct slice *argv = c->argv + 2;
     int argc = c->argc - 2;

@@ -6,6 +6,7 @@
 #include "engine/propagate.h"
 #include "keyspace/access.h"
 #include "keyspace/reclaim.h"
+#include "value/module.h"
 
 /* ---- Asking ---- */
 
@@ -39,7 +40,7 @@ READ_COMMAND(touch_command)
 READ_COMMAND(type_command)
 {
     const struct entry *e = reads_look(c, 0);
-    reply_status(c->reply, e ? value_ops_of[entry_type(e)]->name : "none");
+    reply_status(c->reply, e ? value_type_name(e) : "none");
 }
 
 READ_COMMAND(randomkey_command)
@@ -100,6 +101,9 @@ static void put_as_new(struct keyref *ref, struct entry *entry_take) REQUIRES(ke
 {
     bool replaced = ref->entry != NULL;
     uint32_t clock = entry_clock(entry_take);
+    if (replaced) {
+        event_key_goes(GOING_DELETED, ref->db, ref->key.name);
+    }
     db_put(ref, entry_take);
     entry_set_clock(ref->entry, clock);
     if (replaced) {
@@ -228,6 +232,22 @@ static bool copy_options(struct call *c, struct db **target, bool *replace)
     return true;
 }
 
+/* A copy under another key; NULL and an error replied where a module cannot make one. */
+static struct entry *copy_entry(struct call *c, const struct entry *e, const struct db *target,
+                                struct slice key)
+{
+    if (likely(entry_type(e) != VALUE_MODULE)) {
+        return entry_copy(e, key, entry_expiry_ms(e));
+    }
+    struct entry *copy = module_value_copy(e, c->db->id, key, target->id, entry_expiry_ms(e));
+    if (!copy) {
+        reply_error(c->reply, module_value_kind(e)->copies
+                                  ? "ERR module key failed to copy"
+                                  : "ERR not supported for this module key");
+    }
+    return copy;
+}
+
 WRITE_COMMAND(copy_command)
 {
     struct keyref from, to;
@@ -254,7 +274,11 @@ WRITE_COMMAND(copy_command)
     if (entry_type(from.entry) != VALUE_STRING && !call_reserve(c, call_copy_bytes(from.entry))) {
         return;
     }
-    struct entry *copy = entry_copy(from.entry, to.key.name, entry_expiry_ms(from.entry));
+    struct entry *copy = copy_entry(c, from.entry, target, to.key.name);
+    if (!copy) {
+        call_unreserve();
+        return;
+    }
     entry_set_clock(copy, access_initial(c->now_ms));
     put_as_new(&to, copy);
     call_unreserve();

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "engine/call.h"
+#include "value/module.h"
 
 /* A slice ends at the first look at the clock after this long. */
 #define WALK_STEP_NS (200 * 1000)
@@ -30,6 +31,7 @@ struct walk {
     char *pattern_owned;  /* the walk's own copy, when it outlives the hold */
     bool by_type;
     const struct value_ops *type; /* with by_type: that type only, NULL: no key */
+    uint64_t kind;                /* of a module's type, its id; else 0 */
     bool out_of_memory;
     struct gathered found; /* keys that matched */
 };
@@ -48,12 +50,18 @@ static void walk_destroy(void *state)
 
 /* ---- Walking ---- */
 
+static bool is_of_type(const struct walk *w, const struct entry *e)
+{
+    return value_ops_of[entry_type(e)] == w->type &&
+           (w->kind == 0 || module_value_kind(e)->id == w->kind);
+}
+
 static void walk_visit(struct entry *e, void *context)
 {
     struct walk *w = context;
     struct slice key = entry_key(e);
     w->remaining -= w->remaining > 0;
-    if ((w->by_type && value_ops_of[entry_type(e)] != w->type) ||
+    if ((w->by_type && !is_of_type(w, e)) ||
         (w->pattern.ptr &&
          (glob_begins_otherwise(w->pattern, key) || !glob_match(w->pattern, key, false)))) {
         return;
@@ -153,9 +161,14 @@ READ_COMMAND(keys_command)
 
 /* ---- SCAN ---- */
 
-/* The type of that name, NULL when there is none. */
-static const struct value_ops *scan_type_of(struct slice name)
+/* The type of that name, NULL when there is none; the kind's id, of a module's. */
+static const struct value_ops *scan_type_of(struct slice name, uint64_t *kind)
 {
+    const struct module_kind *k = module_kind_find_name(name);
+    *kind = k ? k->id : 0;
+    if (k) {
+        return &module_value_ops;
+    }
     for (int i = 0; i < VALUE_TYPE_COUNT; i++) {
         const struct value_ops *ops = value_ops_of[i];
         if (ops && ops->name && slice_equal_nocase(name, ops->name)) {
@@ -196,8 +209,8 @@ READ_COMMAND(scan_command)
                      .cursor = args.cursor,
                      .remaining = args.count,
                      .pattern = args.pattern,
-                     .by_type = args.type.ptr != NULL,
-                     .type = scan_type_of(args.type)};
+                     .by_type = args.type.ptr != NULL};
+    w.type = scan_type_of(args.type, &w.kind);
     if (w.cursor >= WALK_CURSOR_END) {
         w.cursor = 0;
         scan_reply(c, &w);

@@ -3,6 +3,7 @@
 #include "commands/memory_figures.h"
 #include "base/mem_debug.h"
 #include "engine/call.h"
+#include "value/module.h"
 
 /* Elements of a collection that USAGE looks at unless told. */
 #define MEMORY_DEFAULT_SAMPLES 5
@@ -28,10 +29,15 @@ READ_COMMAND(memory_command_usage)
         reply_null(c->reply);
         return;
     }
+    if (call_read_alone(c, e)) {
+        return;
+    }
     /* The entry, what hangs off it, and its share of the table. */
     const struct table *t = &c->db->table;
     size_t share = (table_memory_bytes(t) + t->count - 1) / t->count;
+    module_value_db = c->db->id;
     reply_i64(c->reply, (int64_t)(entry_memory_bytes(e, (size_t)samples) + share));
+    module_value_db = -1;
 }
 
 /* ---- MEMORY STATS ---- */

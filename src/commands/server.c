@@ -11,6 +11,7 @@
 #include "engine/block.h"
 #include "engine/busy.h"
 #include "engine/gate.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 #include "engine/shutdown.h"
 #include "engine/snapshot.h"
@@ -68,7 +69,10 @@ WRITE_COMMAND(server_flushdb)
 {
     bool lazily;
     if (server_flush_mode(c, &lazily)) {
+        struct modules_facts facts = {.first = c->db->id, .second = !lazily};
+        modules_news(MODULES_FLUSH, 0, &facts);
         server_tell_flush(c, db_flush(c->db, lazily));
+        modules_news(MODULES_FLUSH, 1, &facts);
         reply_ok(c->reply);
     }
 }
@@ -80,10 +84,13 @@ WRITE_COMMAND(server_flushall)
     if (!server_flush_mode(c, &lazily)) {
         return;
     }
+    struct modules_facts facts = {.first = -1, .second = !lazily};
+    modules_news(MODULES_FLUSH, 0, &facts);
     for (int i = 0; i < db_count(); i++) {
         keys += db_flush(db_at(i), lazily);
     }
     server_tell_flush(c, keys);
+    modules_news(MODULES_FLUSH, 1, &facts);
     snapshot_flushed();
     reply_ok(c->reply);
 }
@@ -107,6 +114,8 @@ WRITE_COMMAND(server_swapdb)
     if (first != second) {
         db_swap(db_at((int)first), db_at((int)second));
         tracking_flushed();
+        modules_news(MODULES_SWAPDB, 0,
+                     &(struct modules_facts){.first = (int)first, .second = (int)second});
     }
     c->dirty++;
     reply_ok(c->reply);
@@ -114,6 +123,10 @@ WRITE_COMMAND(server_swapdb)
 
 PLAIN_COMMAND(server_info)
 {
+    if (c->held == ACCESS_SHARED && info_asks_guests(c->argv + 1, c->argc - 1)) {
+        call_need_exclusive(c);
+        return;
+    }
     struct buf out = {0};
     call_settle_accounts();
     info_write(&out, c->argv + 1, c->argc - 1);

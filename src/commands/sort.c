@@ -380,6 +380,8 @@ static void sort_store(struct call *c, struct sort *s) REQUIRES(keyspace_lock)
     if (count > 0) {
         if (!ref.entry) {
             entry_set_clock(e, access_initial(c->now_ms));
+        } else {
+            event_key_goes(GOING_OVERWRITTEN, ref.db, ref.key.name);
         }
         db_put(&ref, e);
         call_changed(c, &ref, EVENT_LIST, "sortstore");

@@ -39,5 +39,8 @@ void string_bytes_put(struct keyref *ref, struct blob *blob_take)
         blob_release(&blob_take);
     }
     e->flags |= ENTRY_RAW;
+    if (ref->entry) {
+        event_key_goes(GOING_OVERWRITTEN, ref->db, ref->key.name);
+    }
     db_put(ref, e);
 }

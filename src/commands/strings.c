@@ -71,8 +71,11 @@ void strings_store(struct call *c, struct keyref *ref, int arg, int64_t expiry_m
 {
     assert(arg > 0 && arg < c->argc);
     struct slice value = c->argv[arg];
-    if (ref->entry && store_in_place(ref, value, expiry_ms)) {
-        return;
+    if (ref->entry) {
+        event_key_goes(GOING_OVERWRITTEN, ref->db, ref->key.name);
+        if (store_in_place(ref, value, expiry_ms)) {
+            return;
+        }
     }
     struct blob *blob = call_take_blob(c, arg);
     struct entry *e = blob ? string_create_blob(ref->key.name, blob, expiry_ms)

@@ -48,18 +48,6 @@ static bool parse_score_bound(struct slice text, double *score, bool *excluded)
     return parse_score(*excluded ? slice_of(text.ptr + 1, text.len - 1) : text, score);
 }
 
-static bool parse_member_bound(struct slice text, struct zset_lex_bound *bound)
-{
-    char kind = text.len > 0 ? text.ptr[0] : '\0';
-    *bound = (struct zset_lex_bound){.kind = ZSET_LEX_MEMBER, .excluded = kind == '('};
-    if (kind == '(' || kind == '[') {
-        bound->member = slice_of(text.ptr + 1, text.len - 1);
-        return true;
-    }
-    bound->kind = kind == '-' ? ZSET_LEX_LOWEST : ZSET_LEX_HIGHEST;
-    return text.len == 1 && (kind == '-' || kind == '+');
-}
-
 /* Parses the bounds at arguments `at` and `at` + 1; going down by score or member they stand
  * highest first. */
 static bool parse_bounds(struct call *c, int at, struct range *r)
@@ -76,7 +64,7 @@ static bool parse_bounds(struct call *c, int at, struct range *r)
         reply_error(c->reply, "ERR min or max is not a float");
         return false;
     }
-    if (parse_member_bound(min, &r->members.min) && parse_member_bound(max, &r->members.max)) {
+    if (zset_parse_lex_bound(min, &r->members.min) && zset_parse_lex_bound(max, &r->members.max)) {
         return true;
     }
     reply_error(c->reply, "ERR min or max not valid string range item");

@@ -174,6 +174,7 @@ static bool close_client(struct session *s, void *context)
     struct closing *c = context;
     if (s->acl == c->user) {
         /* It is somebody else's from now on, and nobody's in what it may do. */
+        auth_note_change(s);
         acl_start_session(s);
         s->authenticated = false;
         acl.clients->close(s, s == c->caller);
@@ -181,18 +182,23 @@ static bool close_client(struct session *s, void *context)
     return true;
 }
 
-static void remove_user(struct acl_user *user, const struct session *caller)
+void acl_close_clients(const struct acl_user *user, const struct session *caller)
 {
     struct closing c = {user, NULL, caller};
+    if (acl.clients) {
+        acl.clients->each(close_client, &c);
+    }
+}
+
+static void remove_user(struct acl_user *user, const struct session *caller) REQUIRES(gil)
+{
     bool found;
     assert(user != acl.default_user);
     int at = place_of(slice_cstr(user->name), &found);
     assert(found && acl.users[at] == user);
     acl.count--;
     memmove(acl.users + at, acl.users + at + 1, (size_t)(acl.count - at) * sizeof(*acl.users));
-    if (acl.clients) {
-        acl.clients->each(close_client, &c);
-    }
+    acl_close_clients(user, caller);
     acl_user_destroy(user);
 }
 
@@ -231,9 +237,7 @@ static void replace_user(struct acl_user *user, struct acl_user *changed,
 
 /* ---- verbs ---- */
 
-/* Applies the rules to `user`; false with the error appended. */
-static bool apply_rules(struct acl_user *user, const struct slice *rules, int count,
-                        struct buf *error)
+bool acl_apply_rules(struct acl_user *user, const struct slice *rules, int count, struct buf *error)
 {
     struct slice *words = mem_alloc((size_t)count * sizeof(*words));
     struct buf scratch = {0};
@@ -270,7 +274,7 @@ bool acl_set_user(struct slice name, const struct slice *rules, int count,
     if (user) {
         acl_user_copy(changed, user);
     }
-    bool done = apply_rules(changed, rules, count, error);
+    bool done = acl_apply_rules(changed, rules, count, error);
     if (done && user) {
         publish(user, changed, caller);
     } else if (done) {

@@ -97,6 +97,29 @@ void acl_refresh_commands(void);
 /* Frees all users but the default one, which is as at the start. No session is left. */
 void acl_teardown(void);
 
+/* ---- users on no list (acl_unlisted.c): those of modules. Nobody finds them by name, and no file
+ * has them. Their list is changed by who holds the keyspace lock in exclusive mode, or the world.
+ * ---- */
+
+/* One that may nothing. */
+struct acl_user *acl_unlisted_create(struct slice name);
+/* Frees it and nulls the caller's pointer. No session is this user's any more. */
+void acl_unlisted_destroy(struct acl_user **user);
+/* Applies rules to it, as acl_set_user: all of them or none. Of one that sessions are, in the
+ * world: their threads look at it while they parse. */
+bool acl_unlisted_set(struct acl_user *user, const struct slice *rules, int count,
+                      struct buf *error) MUST_CHECK;
+/* Closes the clients that are a user's, and makes them nobody's; `caller` (may be NULL) after its
+ * reply. */
+void acl_close_clients(const struct acl_user *user, const struct session *caller) REQUIRES(gil);
+/* Calls `visit` for all there are. World. */
+void acl_unlisted_each(void (*visit)(struct acl_user *user));
+
+/* Whether a user, on a list or not, has access to a key in the way that these flags (enum key_flag)
+ * ask for, by any of its selectors; to a channel, or pattern of channels. Awake. */
+bool acl_may_touch(const struct acl_user *user, struct slice key, uint32_t flags);
+bool acl_may_listen(const struct acl_user *user, struct slice name, bool is_pattern);
+
 /* ---- users as text ---- */
 
 /* The user as rules, in the form that acl_set_user and files take: "on nopass ~* &* +@all". */

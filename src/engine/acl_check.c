@@ -10,14 +10,21 @@
 /* Most keys of a request whose places are collected on the stack. */
 #define PLACES_ON_STACK 32
 
+/* Keys, or channels, and where they stand. */
+struct places {
+    int count;
+    struct key_place *at; /* `few`, or owned */
+    struct key_place few[PLACES_ON_STACK];
+};
+
 /* What is to be allowed of a request. */
 struct wanted {
     const struct command *cmd;
     const struct slice *argv;
     int argc;
-    const struct key_place *places;
-    int place_count;
-    int first_channel, last_channel; /* last < first: none */
+    struct places keys;
+    struct places channels;          /* of a module's command */
+    int first_channel, last_channel; /* of the others; last < first: none */
     bool channel_patterns;
 };
 
@@ -30,6 +37,28 @@ static const struct {
     {"subscribe", false, false}, {"psubscribe", false, true}, {"ssubscribe", false, false},
     {"publish", true, false},    {"spublish", true, false},
 };
+
+typedef int (*place_finder)(const struct command *c, const struct slice *argv, int argc,
+                            struct key_place *places, int max);
+
+/* Invalid arguments (-1) name no key: the handler finds the same fault, before it touches one. */
+static void collect(const struct wanted *w, place_finder find, struct places *p)
+{
+    p->at = p->few;
+    p->count = find(w->cmd, w->argv, w->argc, p->few, PLACES_ON_STACK);
+    if (p->count > PLACES_ON_STACK) {
+        p->at = mem_alloc((size_t)p->count * sizeof(*p->at));
+        int again = find(w->cmd, w->argv, w->argc, p->at, p->count);
+        p->count = again < p->count ? again : p->count;
+    }
+}
+
+static void release(const struct places *p)
+{
+    if (p->at != p->few) {
+        mem_free(p->at);
+    }
+}
 
 static void find_channels(struct wanted *w)
 {
@@ -101,8 +130,8 @@ static enum acl_verdict selector_check(const struct acl_selector *s, const struc
     if (!allows_command(s, w)) {
         return ACL_DENIED_COMMAND;
     }
-    for (int i = 0; !s->all_keys && i < w->place_count; i++) {
-        const struct key_place *p = &w->places[i];
+    for (int i = 0; !s->all_keys && i < w->keys.count; i++) {
+        const struct key_place *p = &w->keys.at[i];
         if (!(p->flags & KEY_NOT_KEY) &&
             !allows_key(s, key_place_name(p, w->argv), permissions_of(p->flags))) {
             *at = p->index;
@@ -112,6 +141,14 @@ static enum acl_verdict selector_check(const struct acl_selector *s, const struc
     for (int i = w->first_channel; !s->all_channels && i <= w->last_channel; i++) {
         if (!allows_channel(s, w->argv[i], w->channel_patterns)) {
             *at = i;
+            return ACL_DENIED_CHANNEL;
+        }
+    }
+    for (int i = 0; !s->all_channels && i < w->channels.count; i++) {
+        const struct key_place *p = &w->channels.at[i];
+        bool matters = p->flags & (CHANNEL_PUBLISHED | CHANNEL_SUBSCRIBED);
+        if (matters && !allows_channel(s, w->argv[p->index], p->flags & CHANNEL_IS_PATTERN)) {
+            *at = p->index;
             return ACL_DENIED_CHANNEL;
         }
     }
@@ -143,23 +180,23 @@ static enum acl_verdict check_selectors(const struct acl_user *user, const struc
 enum acl_verdict acl_check(const struct acl_user *user, const struct command *cmd,
                            const struct slice *argv, int argc, int *at)
 {
-    struct key_place few[PLACES_ON_STACK], *many = NULL;
-    struct wanted w = {.cmd = cmd, .argv = argv, .argc = argc, .places = few};
+    struct wanted w; /* the places are not set one by one */
+    w.cmd = cmd;
+    w.argv = argv;
+    w.argc = argc;
+    w.channels.count = 0;
+    w.channels.at = w.channels.few;
     if (user->unlimited) {
         return ACL_ALLOWED;
     }
-    /* Invalid arguments (-1) name no key: the handler finds the same fault, before it touches one.
-     */
-    int count = command_find_keys(cmd, argv, argc, few, PLACES_ON_STACK);
-    if (count > PLACES_ON_STACK) {
-        many = mem_alloc((size_t)count * sizeof(*many));
-        command_find_keys(cmd, argv, argc, many, count);
-        w.places = many;
-    }
-    w.place_count = count > 0 ? count : 0;
+    collect(&w, command_find_keys, &w.keys);
     find_channels(&w);
+    if (cmd->extra && cmd->extra->find_channels) {
+        collect(&w, cmd->extra->find_channels, &w.channels);
+    }
     enum acl_verdict verdict = check_selectors(user, &w, at);
-    mem_free(many);
+    release(&w.keys);
+    release(&w.channels);
     return verdict;
 }
 
@@ -170,7 +207,18 @@ bool acl_may_listen(const struct acl_user *user, struct slice name, bool is_patt
             return true;
         }
     }
-    return false;
+    return user->unlimited;
+}
+
+bool acl_may_touch(const struct acl_user *user, struct slice key, uint32_t flags)
+{
+    for (int i = 0; i < user->selector_count; i++) {
+        const struct acl_selector *s = user->selectors[i];
+        if (s->all_keys || allows_key(s, key, permissions_of(flags))) {
+            return true;
+        }
+    }
+    return user->unlimited;
 }
 
 static bool reads_all_keys(const struct acl_selector *s)
@@ -186,7 +234,7 @@ static bool reads_all_keys(const struct acl_selector *s)
 bool acl_may_read_all_keys(const struct call *c)
 {
     const struct acl_user *user = c->session->acl;
-    struct wanted w = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc};
+    const struct wanted w = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc};
     if (user->unlimited) {
         return true;
     }

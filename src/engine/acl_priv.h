@@ -71,7 +71,9 @@ void acl_close_listeners(const struct acl_user *before, const struct acl_user *u
  * taken) in the place of all there are. */
 void acl_replace_users(struct acl_user **users_take, int count, const struct session *caller)
     REQUIRES(gil);
-/* Whether one of the user's selectors lets it listen to this channel (or pattern). */
-bool acl_may_listen(const struct acl_user *user, struct slice name, bool is_pattern);
+/* Applies the rules to `user`, one after the other; false with the error appended, and those before
+ * the bad one applied. */
+bool acl_apply_rules(struct acl_user *user, const struct slice *rules, int count,
+                     struct buf *error) MUST_CHECK;
 
 #endif

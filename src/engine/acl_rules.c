@@ -302,14 +302,19 @@ static void refresh_commands(struct acl_selector *s)
     buf_deinit(&rules);
 }
 
+static void refresh_user(struct acl_user *user)
+{
+    for (int k = 0; k < user->selector_count; k++) {
+        refresh_commands(user->selectors[k]);
+    }
+}
+
 void acl_refresh_commands(void)
 {
     for (int i = 0; i < acl_user_count(); i++) {
-        const struct acl_user *user = acl_user_at(i);
-        for (int k = 0; k < user->selector_count; k++) {
-            refresh_commands(user->selectors[k]);
-        }
+        refresh_user((struct acl_user *)acl_user_at(i));
     }
+    acl_unlisted_each(refresh_user);
 }
 
 /* ---- rules about keys and channels ---- */

@@ -10,6 +10,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #define DIGEST_BYTES 32
@@ -18,6 +19,10 @@ static struct {
     bool required;          /* read by every thread for every request */
     struct buf requirepass; /* "" when none is set */
 } auth;
+
+/* Set at boot. */
+static void (*watcher)(struct session *s);
+static _Atomic(auth_ask_fn) asker;
 
 /* The algorithm, looked for once: OpenSSL looks in its tables, behind locks, for one by name. Kept
  * to the end. */
@@ -91,11 +96,49 @@ bool auth_check(struct session *s, struct slice name, struct slice password)
     bool takes_any = user && user->nopass && user->enabled;
     bool right = takes_any || is_right(user, password);
     if (right) {
-        s->authenticated = true;
-        s->acl = user;
-        s->user = user->name;
+        auth_become(s, user);
     }
     return right;
+}
+
+bool auth_wants_exclusive(const struct session *s)
+{
+    return s->user_is_watched || atomic_load_explicit(&asker, memory_order_relaxed);
+}
+
+void auth_set_asker(auth_ask_fn ask)
+{
+    atomic_store(&asker, ask);
+}
+
+enum auth_answer auth_ask(struct call *c, struct slice user, struct slice password,
+                          struct buf *error)
+{
+    auth_ask_fn ask = atomic_load(&asker);
+    return ask ? ask(c, user, password, error) : AUTH_LEFT;
+}
+
+void auth_note_change(struct session *s)
+{
+    if (unlikely(s->user_is_watched)) {
+        s->user_is_watched = false;
+        if (watcher) {
+            watcher(s);
+        }
+    }
+}
+
+void auth_set_watcher(void (*changes)(struct session *s))
+{
+    watcher = changes;
+}
+
+void auth_become(struct session *s, const struct acl_user *user)
+{
+    auth_note_change(s);
+    s->authenticated = true;
+    s->acl = user;
+    s->user = user->name;
 }
 
 void auth_apply_requirepass(struct acl_user *user)

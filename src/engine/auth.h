@@ -16,6 +16,32 @@ bool auth_default_takes_any(void);
 /* Checks user and password, in a time that tells nothing of either, and makes the session that
  * user's; false for wrong ones and users that are disabled. */
 bool auth_check(struct session *s, struct slice user, struct slice password) MUST_CHECK;
+/* Whether a session's change of user calls module code, now: the keyspace lock is needed in
+ * exclusive mode, or not at all (it is taken then). */
+bool auth_wants_exclusive(const struct session *s);
+
+/* Whom AUTH asks before it looks at passwords: modules. With the keyspace lock in exclusive mode or
+ * not at all. It either leaves the matter to the passwords, has made the session some user's
+ * (auth_become), or denies, with an error of its own ("ERR ...") or none. */
+enum auth_answer { AUTH_LEFT, AUTH_GRANTED, AUTH_DENIED };
+struct call;
+typedef enum auth_answer (*auth_ask_fn)(struct call *c, struct slice user, struct slice password,
+                                        struct buf *error);
+/* The answer; AUTH_LEFT where nobody is asked. */
+enum auth_answer auth_ask(struct call *c, struct slice user, struct slice password,
+                          struct buf *error);
+/* Any thread; NULL: nobody. */
+void auth_set_asker(auth_ask_fn ask);
+
+/* The session is about to become another user's, or to end: who has asked for it (user_is_watched)
+ * is told, once. Its thread, or the world; with the keyspace lock in exclusive mode or not at all.
+ */
+void auth_note_change(struct session *s);
+/* Boot: who is told. NULL: nobody. */
+void auth_set_watcher(void (*changes)(struct session *s));
+/* Makes the session that user's, authenticated, whatever the password; auth_note_change first. Its
+ * thread, awake. */
+void auth_become(struct session *s, const struct acl_user *user);
 /* The hash of a password. */
 void auth_hash(struct slice password, char hash[AUTH_HASH_CHARS]);
 /* Overwrites and frees a buffer that held a password. */

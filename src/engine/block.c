@@ -26,7 +26,7 @@ void call_block(struct call *c, const struct block *b)
 {
     assert(call_may_block(c) && c->cmd->flags & CMD_MAY_WAIT && !c->waits);
     assert(c->dirty == 0 || c->held >= ACCESS_EXCLUSIVE);
-    assert(b->event.ptr ||
+    assert(b->event.ptr || (b->keys && b->key_count > 0) ||
            (b->first_key >= 0 && b->key_count > 0 && b->key_count <= c->key_count - b->first_key));
     if (c->retry) {
         assert(!b->state);

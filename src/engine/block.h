@@ -33,10 +33,14 @@ struct block {
     enum value_type type; /* the call is tried again when a value of this type is at such a key */
     bool when_gone;       /* and also when the key is deleted or holds another type: for who must
                              be told of it (XREADGROUP: -NOGROUP, -WRONGTYPE) */
+    bool stays;           /* CLIENT UNBLOCK leaves it waiting */
     int64_t timeout_ms;   /* 0: forever. From now on; on time-out the reply is a null array */
     /* A name that lives forever: the call waits for that event (call_event) instead of keys, and is
      * tried again whenever it happens. */
     struct slice event;
+    /* Keys that are not the request's, instead of those: `key_count` of them. Their names live as
+     * long as the state. Other nodes are not asked about them (active/delivery.h). */
+    const struct key *keys;
     /* Replies what the command replies on time-out, instead of a null array. In exclusive mode, in
      * a call like that of a retry. */
     void (*on_timeout)(struct call *c);

@@ -34,6 +34,7 @@ static struct {
     const struct call *c; /* NULL: none runs */
     struct slice name;
     enum busy_kind kind;
+    unsigned within; /* those that began within it */
     bool has_written;
     bool is_long; /* only the thread that runs it writes */
     uint64_t begin_ns;
@@ -59,14 +60,21 @@ void busy_be_alone(void)
 
 static enum gate gate_of(enum busy_kind kind)
 {
-    return kind == BUSY_SCRIPT ? GATE_SCRIPT : GATE_FUNCTION;
+    static const enum gate gates[] = {
+        [BUSY_SCRIPT] = GATE_SCRIPT, [BUSY_FUNCTION] = GATE_FUNCTION, [BUSY_MODULE] = GATE_MODULE};
+    return gates[kind];
 }
 
 void busy_begin(enum busy_kind kind, struct slice name, const struct call *c)
 {
     keyspace_assert_exclusive();
     lock_acquire(&running.lock);
-    assert(!running.c);
+    if (running.c) {
+        assert(running.kind == BUSY_MODULE);
+        running.within++;
+        lock_release(&running.lock);
+        return;
+    }
     running.c = c;
     running.name = name;
     running.kind = kind;
@@ -98,10 +106,27 @@ static void settle_visits(struct visit *list, enum visit_fate fate)
     }
 }
 
+bool busy_has_begun(void)
+{
+    keyspace_assert_exclusive();
+    return running.c != NULL; /* only a holder changes it */
+}
+
+bool busy_has_script(void)
+{
+    keyspace_assert_exclusive();
+    return running.c && (running.kind != BUSY_MODULE || running.within > 0);
+}
+
 void busy_end(void)
 {
     lock_acquire(&running.lock);
     assert(running.c);
+    if (running.within > 0) {
+        running.within--;
+        lock_release(&running.lock);
+        return;
+    }
     running.c = NULL;
     struct visit *left = take_visits();
     lock_release(&running.lock);
@@ -130,6 +155,21 @@ bool busy_is_killed(void)
     return unlikely(atomic_load_explicit(&running.killed, memory_order_relaxed));
 }
 
+static void log_long(uint64_t elapsed_ms)
+{
+    if (running.kind == BUSY_MODULE) {
+        log_warning("Slow module command detected: still in execution after %llu milliseconds: "
+                    "%.*s",
+                    (unsigned long long)elapsed_ms, (int)running.name.len, running.name.ptr);
+        return;
+    }
+    log_warning("Slow script detected: still in execution after %llu milliseconds. You can try "
+                "killing the script using the %s command. Script name is: %.*s.",
+                (unsigned long long)elapsed_ms,
+                running.kind == BUSY_SCRIPT ? "SCRIPT KILL" : "FUNCTION KILL",
+                (int)running.name.len, running.name.ptr);
+}
+
 void busy_poll(void)
 {
     uint64_t elapsed_ms = (clock_mono_ns() - running.begin_ns) / 1000000;
@@ -137,11 +177,7 @@ void busy_poll(void)
         return;
     }
     if (!running.is_long) {
-        log_warning("Slow script detected: still in execution after %llu milliseconds. You can try "
-                    "killing the script using the %s command. Script name is: %.*s.",
-                    (unsigned long long)elapsed_ms,
-                    running.kind == BUSY_SCRIPT ? "SCRIPT KILL" : "FUNCTION KILL",
-                    (int)running.name.len, running.name.ptr);
+        log_long(elapsed_ms);
         running.is_long = true;
         gate_set(gate_of(running.kind), true);
         keyspace_set_busy(true);
@@ -153,12 +189,6 @@ void busy_poll(void)
     if (settings.serve) {
         settings.serve();
     }
-}
-
-const struct session *busy_session(void)
-{
-    assert(running.c);
-    return running.c->session;
 }
 
 bool busy_is_at_end(void)
@@ -177,7 +207,7 @@ void busy_kill(struct call *c, enum busy_kind kind)
 {
     const char *error = NULL;
     lock_acquire(&running.lock);
-    if (!running.c) {
+    if (!running.c || running.kind == BUSY_MODULE) {
         error = "NOTBUSY No scripts in execution right now.";
     } else if (running.kind != kind) {
         error = running.kind == BUSY_SCRIPT

@@ -18,13 +18,17 @@
 #include "base/option.h"
 #include "engine/call.h"
 
-enum busy_kind { BUSY_SCRIPT, BUSY_FUNCTION };
+enum busy_kind { BUSY_SCRIPT, BUSY_FUNCTION, BUSY_MODULE };
 
 /* ---- for who runs scripts, under the keyspace lock in exclusive mode ---- */
 
-/* A script begins and ends; name and the call's arguments are borrowed until the end. */
+/* A script begins and ends, or a module's command that is ready to be interrupted; name and the
+ * call's arguments are borrowed until the end. What begins within another one is a part of it. */
 void busy_begin(enum busy_kind kind, struct slice name, const struct call *c);
 void busy_end(void);
+/* Whether one has begun; whether one of those that have is a script. */
+bool busy_has_begun(void);
+bool busy_has_script(void);
 /* It is about to write for the first time: from now on nobody may end it. False when somebody has
  * already. */
 bool busy_note_write(void) MUST_CHECK;
@@ -37,8 +41,6 @@ void busy_poll(void);
 int64_t busy_threshold_ms(void);
 /* In a forked child that runs a script: nobody is kept waiting by it, however long it takes. */
 void busy_be_alone(void);
-/* Whose script it is; within busy_poll. */
-const struct session *busy_session(void);
 /* True when it was ended because the server ends: what it has done is not told to logs. */
 bool busy_is_at_end(void);
 

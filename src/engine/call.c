@@ -60,6 +60,15 @@ bool call_read_typed(struct call *c, int k, enum value_type type, struct entry *
     return true;
 }
 
+bool call_read_alone(struct call *c, const struct entry *e)
+{
+    bool again = entry_type(e) == VALUE_MODULE && c->held == ACCESS_SHARED;
+    if (unlikely(again)) {
+        call_need_exclusive(c);
+    }
+    return again;
+}
+
 void call_open(struct call *c, int k, struct keyref *ref)
 {
     assert(k < c->key_count);

@@ -57,6 +57,7 @@ struct call {
     bool needs_exclusive;    /* see call_need_exclusive */
     bool retry;              /* a parked call that is run again (block.h) */
     bool waits;              /* set by call_block, or while it goes on in slices: no reply yet */
+    uint32_t secrets;        /* arguments that its handler has marked as such (redact.h) */
     struct parked_call *parked;  /* what waits, or in a retry is run again; else NULL */
     bool propagated;             /* its handler has told the logs what it did (propagate.h) */
     bool has_told_peers;         /* and in a form of their own the peers */
@@ -107,6 +108,9 @@ struct entry *call_peek(struct call *c, int k) REQUIRES_SHARED(keyspace_lock);
  */
 bool call_read_typed(struct call *c, int k, enum value_type type, struct entry **e) MUST_CHECK
     REQUIRES_SHARED(keyspace_lock);
+/* What is to be done with the entry calls a module's code, which runs alone, and the call holds the
+ * lock in shared mode: true, and it comes again (call_need_exclusive). */
+bool call_read_alone(struct call *c, const struct entry *e) MUST_CHECK;
 /* Opens the k-th key for writing, whatever its type. */
 void call_open(struct call *c, int k, struct keyref *ref) REQUIRES(keyspace_lock);
 /* Opens a key once more, which has been opened before a change to the database that may have moved

@@ -48,13 +48,6 @@ const char *const command_flag_names[] = {
     NULL,
 };
 
-const char *const command_category_names[] = {
-    "keyspace",   "read",        "write",     "set",         "sortedset", "list",
-    "hash",       "string",      "bitmap",    "hyperloglog", "geo",       "stream",
-    "pubsub",     "admin",       "fast",      "slow",        "blocking",  "dangerous",
-    "connection", "transaction", "scripting", "replication", NULL,
-};
-
 struct name_slot {
     uint64_t head, tail;           /* the folded name's first and last bytes, which may overlap */
     size_t len;                    /* tells names apart that head and tail do not */
@@ -255,16 +248,6 @@ const struct command *command_by_id(unsigned id)
 {
     assert(id < registry.id_count);
     return registry.by_id[id];
-}
-
-uint32_t command_category_of(struct slice name)
-{
-    for (unsigned i = 0; command_category_names[i] != NULL; i++) {
-        if (slice_equal_nocase(name, command_category_names[i])) {
-            return (uint32_t)1 << i;
-        }
-    }
-    return 0;
 }
 
 /* ---- Registration */
@@ -544,6 +527,7 @@ static void free_command(const struct command *c)
 
 void command_teardown(void)
 {
+    command_category_teardown();
     for (unsigned id = registry.id_count; id > 0; id--) { /* subcommands before their containers */
         if (registry.by_id[id - 1]->retired && !registry.by_id[id - 1]->parent) {
             free_command(registry.by_id[id - 1]);

@@ -135,8 +135,9 @@ struct command_row {
     /* For a command with CMD_BARRIER whose calls tell by their arguments and session whether they
      * are barriers (HELLO). NULL: all are. */
     bool (*is_barrier)(const struct call *c);
-    /* For a command with CMD_BLOCKING whose calls tell by their arguments whether they may come to
-     * wait (WAIT). NULL: all may, but see parked_possible. */
+    /* For a command with CMD_MAY_WAIT: whether a call may come to wait, as its arguments tell
+     * (WAIT), or what has been seen of a module's. (A call of a module that has said no may wait
+     * all the same: net/turn_cut.c.) NULL: all may, but see parked_possible. */
     bool (*may_wait)(const struct call *c);
     /* Asked to learn whether the server is well: refused, as a write is, while its disk fails. */
     bool is_probe;
@@ -169,6 +170,14 @@ struct key_spec {
     uint32_t flags;                           /* enum key_flag */
 };
 
+/* What becomes of a channel that command_extra.find_channels finds: flags of its key_place. */
+enum channel_flag {
+    CHANNEL_IS_PATTERN = 1 << 0,
+    CHANNEL_PUBLISHED = 1 << 1,
+    CHANNEL_SUBSCRIBED = 1 << 2,
+    CHANNEL_LEFT = 1 << 3
+};
+
 /* What a command that came with a module has beside its row (command_add). */
 struct command_extra {
     const char *module; /* the module's name */
@@ -176,6 +185,9 @@ struct command_extra {
     /* Finds the keys, as command.find_keys, whatever the row says of them. NULL: the row tells. */
     int (*find_keys)(const struct command *c, const struct slice *argv, int argc,
                      struct key_place *places, int max);
+    /* The same of channels, for ACL. NULL: it has none. */
+    int (*find_channels)(const struct command *c, const struct slice *argv, int argc,
+                         struct key_place *places, int max);
     /* Replies the arguments as COMMAND DOCS shows them, an array. NULL: there are none. */
     void (*reply_arguments)(const struct command *c, struct reply *r);
 };
@@ -268,12 +280,26 @@ static inline bool command_arity_fits(const struct command *c, int argc)
 {
     return c->arity >= 0 ? argc == c->arity : argc >= -c->arity;
 }
+/* Whether finding the command's keys or channels asks a module: with the keyspace lock in exclusive
+ * mode, or not at all. */
+static inline bool command_asks_module(const struct command *c)
+{
+    return c->extra && (c->extra->find_keys || c->extra->find_channels);
+}
+
 /* Names of flag bits 0.. in COMMAND INFO's order and spelling, NULL-terminated ("" is never shown);
  * of category bits. */
 extern const char *const command_flag_names[];
-extern const char *const command_category_names[];
+extern const char *const *const command_category_names;
 /* The bit of a category's name, 0 when unknown. */
 uint32_t command_category_of(struct slice name);
+/* Adds a category of a module's, and gives its bit: *taken when there is one of that name, else 0
+ * when there is no room. Given back, its name stays, since users' rules may tell it, and whoever
+ * adds it again has it. World. */
+uint32_t command_category_add(const char *name, bool *taken) MUST_CHECK;
+void command_category_give_back(uint32_t categories);
+/* Forgets those. Shutdown. */
+void command_category_teardown(void);
 
 /* A key found in a request. */
 struct key_place {

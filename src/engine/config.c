@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "engine/modules.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -30,7 +31,7 @@ struct config_name {
 
 static struct {
     struct config_entry **entries; /* each allocated by itself: pointers stay */
-    unsigned count;
+    unsigned count, added_count;   /* of them config_add's */
     struct config_name *chains[NAME_CHAINS];
     char *file_path;           /* absolute; NULL without a file */
     enum config_source source; /* of what is being read */
@@ -89,6 +90,65 @@ static void reject_option(const struct option *option, const char *why)
     abort();
 }
 
+/* With its default stored. */
+static void add_entry(const struct option *o)
+{
+    option_store_initial(o);
+    struct config_entry *e = mem_calloc(1, sizeof(*e));
+    e->option = o;
+    option_format(o, &e->initial_value);
+    config.entries = mem_realloc(config.entries, (config.count + 1) * sizeof(*config.entries));
+    config.entries[config.count++] = e;
+    enter_name(e, o->name);
+    if (o->alias != NULL) {
+        enter_name(e, o->alias);
+    }
+}
+
+static void destroy_entry(struct config_entry *e)
+{
+    buf_deinit(&e->initial_value);
+    buf_deinit(&e->loaded_words);
+    buf_deinit(&e->loaded_value);
+    mem_free(e);
+}
+
+bool config_add(const struct option *option)
+{
+    if (config_entry_find(slice_cstr(option->name)) != NULL) {
+        return false;
+    }
+    add_entry(option);
+    config.added_count++;
+    return true;
+}
+
+bool config_has_added(void)
+{
+    return config.added_count > 0;
+}
+
+void config_remove(const struct option *option)
+{
+    struct config_name **at = chain_of(slice_cstr(option->name));
+    while ((*at)->entry->option != option) {
+        at = &(*at)->next;
+    }
+    struct config_name *name = *at;
+    struct config_entry *e = name->entry;
+    *at = name->next;
+    mem_free(name);
+    unsigned i = 0;
+    while (config.entries[i] != e) {
+        i++;
+    }
+    config.count--;
+    config.added_count--;
+    memmove(&config.entries[i], &config.entries[i + 1],
+            (config.count - i) * sizeof(*config.entries));
+    destroy_entry(e);
+}
+
 void config_register(const struct option *options)
 {
     for (const struct option *o = options; o->name != NULL; o++) {
@@ -102,27 +162,14 @@ void config_register(const struct option *options)
         if ((o->flags & (OPTION_MULTI | OPTION_REPEAT)) != 0 && o->type != OPTION_CUSTOM) {
             reject_option(o, "only custom options take several words or lines");
         }
-        option_store_initial(o);
-        struct config_entry *e = mem_calloc(1, sizeof(*e));
-        e->option = o;
-        option_format(o, &e->initial_value);
-        config.entries = mem_realloc(config.entries, (config.count + 1) * sizeof(*config.entries));
-        config.entries[config.count++] = e;
-        enter_name(e, o->name);
-        if (o->alias != NULL) {
-            enter_name(e, o->alias);
-        }
+        add_entry(o);
     }
 }
 
 void config_teardown(void)
 {
     for (unsigned i = 0; i < config.count; i++) {
-        struct config_entry *e = config.entries[i];
-        buf_deinit(&e->initial_value);
-        buf_deinit(&e->loaded_words);
-        buf_deinit(&e->loaded_value);
-        mem_free(e);
+        destroy_entry(config.entries[i]);
     }
     for (unsigned i = 0; i < NAME_CHAINS; i++) {
         while (config.chains[i] != NULL) {
@@ -131,6 +178,7 @@ void config_teardown(void)
             mem_free(n);
         }
     }
+    config_forget_kept();
     mem_free(config.entries);
     mem_free(config.file_path);
     memset(&config, 0, sizeof(config));
@@ -313,6 +361,10 @@ bool config_apply_words(const struct slice *words, int count, const char **error
 {
     assert(count >= 1);
     struct config_entry *e = config_entry_find(words[0]);
+    if (e == NULL && count > 1 && words[0].len > 0 && memchr(words[0].ptr, '.', words[0].len)) {
+        config_keep_line(words, count);
+        return true;
+    }
     if (e == NULL) {
         *error = "Bad directive or wrong number of arguments";
         return false;
@@ -631,6 +683,25 @@ static void set_settle(const struct set_item *items, int count, bool accepted)
     }
 }
 
+/* Modules are told which options have changed. */
+static void tell_modules(const struct set_item *items, int count)
+{
+    if (!modules_want(MODULES_CONFIG)) {
+        return;
+    }
+    const char **names = mem_alloc((size_t)count * sizeof(*names));
+    struct modules_facts facts = {.names = names};
+    for (int i = 0; i < count; i++) {
+        if (items[i].changed) {
+            names[facts.first++] = items[i].entry->option->name;
+        }
+    }
+    if (facts.first > 0) {
+        modules_tell_news(MODULES_CONFIG, 0, &facts);
+    }
+    mem_free(names);
+}
+
 bool config_set_from(const struct slice *pairs, int pair_count, bool peer_is_local,
                      struct slice *failed, const char **error)
 {
@@ -662,6 +733,9 @@ bool config_set_from(const struct slice *pairs, int pair_count, bool peer_is_loc
         }
     }
     set_settle(items, count, done);
+    if (done) {
+        tell_modules(items, count);
+    }
     for (int i = 0; i < count; i++) {
         if (items[i].entry != NULL) {
             items[i].entry->pending = false;

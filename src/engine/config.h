@@ -7,6 +7,20 @@
 
 /* Adds a table (ends with a NULL name) and stores its defaults. Boot. Aborts on a double name. */
 void config_register(const struct option *options);
+/* Adds one option, or takes it out again: those of modules, which come and go. It is in no table,
+ * and its owner's. False when the name is taken. World. */
+bool config_add(const struct option *option) MUST_CHECK;
+void config_remove(const struct option *option);
+/* Whether there are such options: they are looked at with the keyspace lock in exclusive mode, or
+ * not at all. Awake. */
+bool config_has_added(void);
+/* What files and arguments say of names with a dot is for modules that are loaded later: it is kept
+ * until one claims it. Keeps a name and its words; gives the words of the last line of that name,
+ * in canonical form, and forgets its lines (false: there is none); forgets all, and appends the
+ * first name that nobody has claimed (false: there is none). World, or boot. */
+void config_keep_line(const struct slice *words, int count);
+bool config_claim_line(struct slice name, struct buf *words);
+bool config_drop_kept(struct buf *first_name);
 /* Forgets all tables (the options' variables keep their values). */
 void config_teardown(void);
 /* The option of that name or alias, NULL when there is none. */

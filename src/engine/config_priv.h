@@ -30,6 +30,8 @@ unsigned config_entry_count(void);
 struct config_entry *config_entry_at(unsigned index);
 /* By name or alias, NULL when unknown. */
 struct config_entry *config_entry_find(struct slice name);
+/* Forgets the lines that are kept for modules. */
+void config_forget_kept(void);
 /* Whether these words of a line of an OPTION_REPEAT option take back all lines before it. */
 bool config_takes_back(const struct option *option, const struct slice *words, int count);
 /* Appends the current value as CONFIG GET shows it, in words of canonical form. */

@@ -10,6 +10,7 @@
 #include "engine/cmdstats.h"
 #include "engine/gate.h"
 #include "engine/latency.h"
+#include "engine/modules.h"
 #include "engine/parked.h"
 #include "engine/propagate.h"
 #include "engine/slowlog.h"
@@ -294,6 +295,23 @@ static inline const struct command *find_command(struct slice name)
     return cmd;
 }
 
+/* True when the session's user may not run it; the error is the call's refusal then. */
+static bool refuse_user(struct call *c, struct arena *arena)
+{
+    if (unlikely(!c->session->authenticated && auth_required() && !(c->cmd->flags & CMD_NO_AUTH))) {
+        refuse_text(c, "NOAUTH Authentication required.");
+        return true;
+    }
+    return unlikely(!acl_is_unlimited(c->session)) && refuse_denied(c, arena);
+}
+
+void call_check_user_again(struct call *c, struct arena *arena)
+{
+    if (c->cmd && !c->refusal.ptr) {
+        (void)refuse_user(c, arena);
+    }
+}
+
 /* Prepares the call of a command that is found, whatever it is. Out of line, so that the usual way
  * saves no registers for it. */
 static __attribute__((noinline)) void prepare_found(struct call *c, struct arena *arena)
@@ -301,10 +319,7 @@ static __attribute__((noinline)) void prepare_found(struct call *c, struct arena
     const struct command *cmd = c->cmd;
     if (unlikely(!command_arity_fits(cmd, c->argc))) {
         refuse_arity(c, arena);
-    } else if (unlikely(!c->session->authenticated && auth_required() &&
-                        !(cmd->flags & CMD_NO_AUTH))) {
-        refuse_text(c, "NOAUTH Authentication required.");
-    } else if (unlikely(!acl_is_unlimited(c->session)) && refuse_denied(c, arena)) {
+    } else if (refuse_user(c, arena)) {
         assert(c->refusal.ptr);
     } else if (unlikely(is_only_listening(c))) {
         refuse_subscribed(c, arena);
@@ -454,6 +469,24 @@ static void run_handler(struct call *c, struct reply_mark before)
     }
 }
 
+/* What modules do because of a call's events is told to the logs as one with the call. */
+static inline bool begin_telling(const struct call *c)
+{
+    if (c->held != ACCESS_EXCLUSIVE || likely(!modules_listen)) {
+        return false;
+    }
+    propagate_begin_unit();
+    return true;
+}
+
+static inline void end_telling(const struct call *c, bool told) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (unlikely(told)) {
+        modules_tell(!c->nested);
+        propagate_end_unit();
+    }
+}
+
 void call_run(struct call *c)
 {
     if (unlikely(c->refusal.ptr)) {
@@ -465,6 +498,7 @@ void call_run(struct call *c)
     }
     struct reply_mark before = reply_mark(c->reply);
     const struct call *outer = call_running;
+    bool told = begin_telling(c);
     call_running = c;
     run_handler(c, before);
     call_running = outer;
@@ -479,6 +513,7 @@ void call_run(struct call *c)
         return;
     }
     note_outcome(c, before.errors);
+    end_telling(c, told);
     if (unlikely(c->session->tracking)) {
         tracking_after_call(c);
     }
@@ -506,12 +541,15 @@ bool call_continue(struct call *c)
     c->db = db_at(c->session->db_index);
     reply_allow_loss(c->reply, false); /* there is no going back to before the first slice */
     const char *why = gate_any() && !c->nested ? gate_refusal_midway(c) : NULL;
+    bool told = begin_telling(c);
     if (unlikely(why)) {
         reply_error(c->reply, why);
     } else if (!run_step(c)) {
+        end_telling(c, told);
         return false;
     }
     note_outcome(c, errors_before);
+    end_telling(c, told);
     call_abandon(&c->continuation);
     serve_waiters(c);
     return true;

@@ -15,6 +15,10 @@
  * keeps the error's text in c->refusal, to be replied at the call's turn in the stream. No lock. */
 void call_prepare(struct call *c, struct arena *arena);
 
+/* For a call that was prepared when the session was another user's: refuses it where this one may
+ * not run it. */
+void call_check_user_again(struct call *c, struct arena *arena);
+
 /* Appends what a call of a command that does not exist is told ("ERR ..."); replies it. */
 void call_append_unknown(const struct call *c, struct buf *text);
 /* The same of a subcommand. */

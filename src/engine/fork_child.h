@@ -15,11 +15,14 @@
  * child of which the system knows nothing any more (somebody else waited for it, or the server was
  * started with SIGCHLD ignored) has ended too, and not well.
  *
- * CHILD_DEBUGGER differs: it runs commands. All leaf locks are taken over its fork, in the order of
- * ranks (base/lock.h), so it finds none held and nothing behind them half changed; it holds what
- * its thread held, the keyspace lock in exclusive mode. What leads out of it is cut: logs, messages
- * to other threads, monitors, the clients that a long script serves. Of OpenSSL it may use what
- * takes no lock that is shared by connections: records of one that is established.
+ * CHILD_DEBUGGER and CHILD_MODULE differ: they run commands. So does a child that writes an RDB or
+ * AOF file while modules have asked to be told there that it does, or have types, whose values they
+ * write (fork_child_runs). All leaf locks
+ * are taken over its fork, in the order of ranks (base/lock.h), so it finds none held and nothing
+ * behind them half changed; it holds what its thread held, the keyspace lock in exclusive mode.
+ * What leads out of it is cut: logs, messages to other threads, monitors, the clients that a long
+ * script serves. Of OpenSSL it may use what takes no lock that is shared by connections: records of
+ * one that is established. A module's child has no sockets at all.
  *
  * State: immutable after boot. */
 #ifndef ENGINE_FORK_CHILD_H
@@ -36,12 +39,20 @@ enum child_kind {
     CHILD_AOF_REWRITE,
     CHILD_TRANSFER,
     CHILD_FULL_SYNC,
-    CHILD_DEBUGGER, /* its fork needs the exclusive mode */
+    CHILD_MODULE, /* a module's, which runs the module's code */
+    CHILD_DEBUGGER,
     CHILD_KINDS
 };
 
-/* In the parent the child's pid, or -1 with errno set; in the child 0. Descriptor `keep` and those
- * below 3 stay open in the child (-1: none to keep). */
+/* Whether such a child runs commands: its fork needs the exclusive mode then. */
+bool fork_child_runs(enum child_kind kind);
+
+/* For `keep` below: all that is no socket stays open (pipes between a module and its child). */
+#define FORK_CHILD_KEEP_FILES (-2)
+
+/* In the parent the child's pid, or -1 with errno set; in the child 0. One that runs commands
+ * needs the exclusive mode. Descriptor `keep` and those below 3 stay open in the child (-1: none to
+ * keep; or FORK_CHILD_KEEP_FILES). */
 int fork_child(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
 /* In the child: ends it. `error` (0 or an errno) is what the parent finds in child_end. */
 void fork_child_exit(int error) NORETURN;
@@ -65,6 +76,9 @@ const char *fork_child_why(struct child_end end);
  * since the statistics were reset. Any thread. */
 uint64_t fork_child_latest_us(void);
 void fork_child_reset_stats(void);
+/* Whether a module's child runs, for INFO: told by who forked it, asked by any thread. */
+void fork_child_note_module(bool runs);
+bool fork_child_module_runs(void);
 /* True in such a child. */
 bool fork_child_is_here(void);
 /* Boot: `begin` is called in each child before anything else happens there. It may do what a child

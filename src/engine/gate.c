@@ -62,9 +62,36 @@ const char *gate_aof_refusal(void)
     return aof_refusals[atomic_load_explicit(&aof_error, memory_order_acquire)];
 }
 
+/* Texts that modules have given: few, since they stand in their code. */
+#define MODULE_TEXTS 32
+#define MODULE_TEXT_BYTES 256
+static char module_texts[MODULE_TEXTS][MODULE_TEXT_BYTES] = {
+    "BUSY Redis is busy running a module command."};
+static _Atomic unsigned module_text;
+
+void gate_set_module_text(const char *text)
+{
+    char wanted[MODULE_TEXT_BYTES];
+    unsigned at = 0;
+    if (text) {
+        snprintf(wanted, sizeof(wanted), "BUSY %s", text);
+        while (at < MODULE_TEXTS && *module_texts[at] && strcmp(module_texts[at], wanted) != 0) {
+            at++;
+        }
+        at = at < MODULE_TEXTS ? at : 0;
+        if (!*module_texts[at]) {
+            memcpy(module_texts[at], wanted, sizeof(wanted));
+        }
+    }
+    atomic_store_explicit(&module_text, at, memory_order_release);
+}
+
 const char *gate_busy_refusal(void)
 {
     uint32_t shut = atomic_load_explicit(&gate_word, memory_order_relaxed);
+    if (shut & GATE_MODULE) {
+        return module_texts[atomic_load_explicit(&module_text, memory_order_acquire)];
+    }
     if (shut & GATE_SCRIPT) {
         return "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
                "NOSAVE.";
@@ -106,7 +133,7 @@ static const char *refusal_of(const struct call *c, uint32_t flags, uint32_t shu
     if (c->session->internal) {
         return NULL;
     }
-    if (unlikely(shut & (GATE_SCRIPT | GATE_FUNCTION)) && !(c->cmd->flags & CMD_ALLOW_BUSY)) {
+    if (unlikely(shut & GATE_BUSY) && !(c->cmd->flags & CMD_ALLOW_BUSY)) {
         /* A script of the log that is loaded is told as the loading to whom that concerns. */
         bool loads = shut & GATE_LOADING && !(flags & CMD_LOADING);
         return loads ? loading_refusal : gate_busy_refusal();
@@ -156,7 +183,7 @@ const char *gate_refusal_as(const struct call *c, uint32_t flags)
 const char *gate_refusal_midway(const struct call *c)
 {
     uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
-    /* A script that runs has the lock: the call's turn comes after it. */
-    shut &= ~(uint32_t)(GATE_MEMORY | GATE_SCRIPT | GATE_FUNCTION);
+    /* A script or a module that runs has the lock: the call's turn comes after it. */
+    shut &= ~(uint32_t)(GATE_MEMORY | GATE_BUSY);
     return refusal_of(c, transaction_flags(c), shut);
 }

@@ -24,12 +24,17 @@ enum gate {
                                     commands with CMD_NO_ASYNC_LOADING */
     GATE_MERGING = 1 << 10,      /* keeps writes out: a peer's data set is being merged, and
                                     allow-write-during-load is off */
+    GATE_MODULE = 1 << 11,       /* as GATE_SCRIPT, of a module's command that has yielded */
+    GATE_BUSY = GATE_SCRIPT | GATE_FUNCTION | GATE_MODULE,
 };
 
 extern _Atomic uint32_t gate_word;
 
 /* Shuts a gate, or opens it. Any thread. */
 void gate_set(enum gate gate, bool shut);
+/* What GATE_MODULE says, behind "BUSY "; it is kept forever, NULL and more of them than some are
+ * the usual text. Before the gate is shut, by a holder of the keyspace lock in exclusive mode. */
+void gate_set_module_text(const char *text);
 /* Shuts GATE_AOF_FAILED because of an errno, or opens it (0). The AOF's thread. */
 void gate_set_aof(int error);
 /* What GATE_AOF_FAILED says, or said last: an error text that lives forever. */

@@ -18,6 +18,7 @@ struct section {
 /* Immutable after boot. */
 static struct section sections[SECTION_MAX];
 static unsigned section_count;
+static const struct info_guests *guests;
 
 void info_register(const struct info_section *added)
 {
@@ -60,6 +61,30 @@ static bool section_chosen(const struct section *s, const struct slice *words, i
     return false;
 }
 
+/* Whether a word may name a section of guests. */
+static bool may_be_guests(struct slice word)
+{
+    if (slice_equal_nocase(word, "modules") || slice_equal_nocase(word, "everything")) {
+        return true;
+    }
+    bool known = slice_equal_nocase(word, "all") || slice_equal_nocase(word, "default");
+    for (unsigned i = 0; i < section_count && !known; i++) {
+        known = slice_equal_nocase(word, sections[i].name);
+    }
+    return !known;
+}
+
+bool info_asks_guests(const struct slice *words, int count)
+{
+    bool asks = false;
+    if (guests && count > 0 && guests->exist()) {
+        for (int i = 0; i < count && !asks; i++) {
+            asks = may_be_guests(words[i]);
+        }
+    }
+    return asks;
+}
+
 void info_write(struct buf *out, const struct slice *words, int count)
 {
     bool first = true;
@@ -75,6 +100,14 @@ void info_write(struct buf *out, const struct slice *words, int count)
             s->writers[k](out);
         }
     }
+    if (info_asks_guests(words, count)) {
+        guests->write(out, words, count, first);
+    }
+}
+
+void info_set_guests(const struct info_guests *set)
+{
+    guests = set;
 }
 
 void info_teardown(void)
@@ -83,4 +116,5 @@ void info_teardown(void)
         mem_free(sections[i].writers);
     }
     section_count = 0;
+    guests = NULL;
 }

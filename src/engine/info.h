@@ -21,6 +21,17 @@ void info_register(const struct info_section *section);
 /* Appends the sections that `words` ask for ("default", "all", "everything" or names; none:
  * default). */
 void info_write(struct buf *out, const struct slice *words, int count);
+/* Boot: who appends sections that come and go (those of modules), behind the others: whether there
+ * are any (any thread), and the writing of those that `words`, at least one, ask for; `first`:
+ * nothing stands before. With the keyspace lock in exclusive mode, or not at all. NULL: nobody. */
+struct info_guests {
+    bool (*exist)(void);
+    void (*write)(struct buf *out, const struct slice *words, int count, bool first);
+};
+void info_set_guests(const struct info_guests *guests);
+/* Whether these words may ask for such sections ("modules", "everything", names that are no section
+ * of the server's): info_write then must not be called with the lock in shared mode. */
+bool info_asks_guests(const struct slice *words, int count);
 /* Forgets all sections. Shutdown. */
 void info_teardown(void);
 

@@ -50,6 +50,8 @@ void parked_abandon(struct parked_call *p);
 
 /* Wall-independent milliseconds (clock_mono) at which the owner is to end it; INT64_MAX: never. */
 int64_t parked_deadline_ms(const struct parked_call *p);
+/* Whether CLIENT UNBLOCK leaves it waiting. */
+bool parked_stays(const struct parked_call *p);
 /* The finished reply; DONE only. */
 const struct reply *parked_reply(const struct parked_call *p);
 /* Whether its reply tells of a write that is in the log. DONE only. */

@@ -39,6 +39,18 @@ static bool config_value(const struct call *c, int i)
     return option != NULL && (option->flags & OPTION_SENSITIVE) != 0;
 }
 
+/* Its bit in call.secrets. */
+static uint32_t bit_of(int i)
+{
+    return (uint32_t)1 << (i < 31 ? i : 31);
+}
+
+void call_mark_secret(struct call *c, int i)
+{
+    assert(i > 0 && i < c->argc);
+    c->secrets |= bit_of(i);
+}
+
 bool call_argument_is_sensitive(const struct call *c, int i)
 {
     static const struct {
@@ -49,6 +61,9 @@ bool call_argument_is_sensitive(const struct call *c, int i)
         {"acl", acl_rules},     {"migrate", after_migrate_auth},
     };
     assert(i >= 0 && i < c->argc);
+    if (c->secrets & bit_of(i)) {
+        return true;
+    }
     if (c->cmd == NULL) {
         return false;
     }

@@ -8,8 +8,12 @@
 /* What stands in the place of a secret. */
 #define REDACTED_TEXT "(redacted)"
 
-/* True when argv[i] is a password or may hold one: AUTH's, HELLO's AUTH, ACL SETUSER's rules,
- * MIGRATE's AUTH and AUTH2, CONFIG SET's values of OPTION_SENSITIVE options. 0 <= i < argc. */
+/* The handler of the call says that argv[i] is a secret, 0 < i < argc: it is shown nowhere from
+ * then on. Of many arguments all from the 31st on are hidden together. */
+void call_mark_secret(struct call *c, int i);
+/* True when argv[i] is marked so, or a password or may hold one: AUTH's, HELLO's AUTH, ACL
+ * SETUSER's rules, MIGRATE's AUTH and AUTH2, CONFIG SET's values of OPTION_SENSITIVE options. 0 <=
+ * i < argc. */
 bool call_argument_is_sensitive(const struct call *c, int i);
 
 #endif

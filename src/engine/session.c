@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "engine/acl.h"
+#include "engine/auth.h"
 #include "engine/transaction.h"
 
 #include <assert.h>
@@ -36,6 +37,7 @@ void session_init_internal(struct session *s)
 
 void session_deinit(struct session *s)
 {
+    auth_note_change(s);
     transaction_destroy(s);
     mem_free(s->name);
     mem_free(s->lib_name);
@@ -47,6 +49,7 @@ void session_reset(struct session *s)
 {
     /* The library's name and version still describe the program behind the connection: they stay.
      */
+    auth_note_change(s);
     mem_free(s->name);
     s->name = NULL;
     session_start(s);

@@ -21,18 +21,19 @@ struct session {
     int db_index;
     int proto; /* 2 or 3 */
     bool authenticated;
-    bool no_touch;                      /* CLIENT NO-TOUCH */
-    bool muted;                         /* CLIENT REPLY OFF */
-    bool in_transaction;                /* MULTI has come, and neither EXEC nor DISCARD */
-    bool internal;                      /* not a client's: exempt from client-only rules */
-    uint8_t script_debug;               /* enum script_debug */
-    uint32_t subscriptions;             /* to channels, patterns and shard channels */
-    unsigned tracking;                  /* client-side caching: enum tracking_flag */
-    char *name;                         /* CLIENT SETNAME, NULL when unset; owned */
-    char *lib_name, *lib_ver;           /* CLIENT SETINFO; owned */
-    const struct acl_user *acl;         /* who it is (acl.h); never NULL */
-    const char *user;                   /* that user's name */
-    struct transaction *transaction;    /* MULTI's queue (transaction.h), or NULL */
+    bool no_touch;                   /* CLIENT NO-TOUCH */
+    bool muted;                      /* CLIENT REPLY OFF */
+    bool in_transaction;             /* MULTI has come, and neither EXEC nor DISCARD */
+    bool user_is_watched;            /* somebody is told when it ceases to be its user's (auth.h) */
+    bool internal;                   /* not a client's: exempt from client-only rules */
+    uint8_t script_debug;            /* enum script_debug */
+    uint32_t subscriptions;          /* to channels, patterns and shard channels */
+    unsigned tracking;               /* client-side caching: enum tracking_flag */
+    char *name;                      /* CLIENT SETNAME, NULL when unset; owned */
+    char *lib_name, *lib_ver;        /* CLIENT SETINFO; owned */
+    const struct acl_user *acl;      /* who it is (acl.h); never NULL */
+    const char *user;                /* that user's name */
+    struct transaction *transaction; /* MULTI's queue (transaction.h), or NULL */
     const struct execution *execution;  /* the EXEC that is running, or NULL */
     const struct script_run *script;    /* the script that runs its nested calls, or NULL */
     struct watch_set watches;           /* WATCH */

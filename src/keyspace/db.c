@@ -12,6 +12,7 @@
 #include "keyspace/schedule.h"
 #include "keyspace/watching.h"
 #include "value/member_ttl.h"
+#include "value/module.h"
 
 #include <assert.h>
 
@@ -339,6 +340,9 @@ static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily
         }
         db_moved(ref, entry_take);
         note_expiries(ref, fresh_expiries(*ref->slot, old));
+        if (unlikely(entry_type(old) == VALUE_MODULE)) {
+            module_value_unlinked(old, ref->db->id);
+        }
         reclaim_entry(old, lazily);
         return;
     }
@@ -363,6 +367,9 @@ void db_put(struct keyref *ref, struct entry *entry_take)
 
 void db_put_lazily(struct keyref *ref, struct entry *entry_take)
 {
+    if (ref->entry) {
+        event_key_goes(GOING_OVERWRITTEN, ref->db, ref->key.name);
+    }
     put(ref, entry_take, ref->entry && reclaim_is_long(ref->entry));
 }
 
@@ -398,10 +405,11 @@ void db_reserve(struct db *db, uint64_t keys)
     table_deinit(&sized, NULL, NULL);
 }
 
-struct entry *db_take(struct keyref *ref)
+struct entry *db_take_as(struct keyref *ref, enum event_going how)
 {
     struct entry *e = ref->entry;
     assert(e);
+    event_key_goes(how, ref->db, ref->key.name);
     count_expiry(ref->db, *ref->slot, 0);
     if (unlikely(*ref->slot & DB_TAG_JOB)) {
         schedule_remove(e);
@@ -409,6 +417,9 @@ struct entry *db_take(struct keyref *ref)
     table_remove(&ref->db->table, ref->key.hash, ref->slot);
     ref->slot = NULL;
     ref->entry = NULL;
+    if (unlikely(entry_type(e) == VALUE_MODULE)) {
+        module_value_unlinked(e, ref->db->id);
+    }
     return e;
 }
 

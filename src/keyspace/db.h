@@ -14,6 +14,7 @@
 
 #include "base/option.h"
 #include "ds/table.h"
+#include "keyspace/event.h"
 #include "keyspace/key.h"
 #include "keyspace/lock.h"
 #include "value/entry.h"
@@ -82,7 +83,9 @@ void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t n
  * ref->entry. Fires
  * "new" (class n) for a new key, and no other event: the command does. */
 void db_put(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock);
-/* The same; a value that is long to free (reclaim.h) goes to the background thread in any case. */
+/* The same of a result, which takes the place of whatever was there and is told as that
+ * (event_key_goes); a value that is long to free (reclaim.h) goes to the background thread in any
+ * case. */
 void db_put_lazily(struct keyref *ref, struct entry *entry_take) REQUIRES(keyspace_lock);
 /* After a verb of value/ may have moved the entry or changed its expiry: stores the pointer in the
  * slot. */
@@ -96,8 +99,14 @@ void db_reserve(struct db *db, uint64_t keys) EXCLUDES(keyspace_lock);
 /* Removes the key; with `lazily` a big value goes to the background thread. False when it was
  * missing. */
 bool db_delete(struct keyref *ref, bool lazily) REQUIRES(keyspace_lock);
-/* Unlinks the entry and hands it to the caller (RENAME, MOVE). */
-struct entry *db_take(struct keyref *ref) REQUIRES(keyspace_lock);
+/* Unlinks the entry and hands it to the caller (RENAME, MOVE); `how` for those who watch keys that
+ * go. */
+struct entry *db_take_as(struct keyref *ref, enum event_going how) REQUIRES(keyspace_lock);
+static inline struct entry *db_take(struct keyref *ref) REQUIRES(keyspace_lock);
+static inline struct entry *db_take(struct keyref *ref)
+{
+    return db_take_as(ref, GOING_DELETED);
+}
 /* Sets or (ENTRY_NO_EXPIRY) removes the expiry; the entry is there. */
 void db_set_expiry(struct keyref *ref, int64_t expiry_ms) REQUIRES(keyspace_lock);
 

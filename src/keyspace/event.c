@@ -12,6 +12,8 @@ static struct {
     change_listener changes[LISTENERS_MAX];
     int event_count, change_count;
     unsigned mask; /* notify-keyspace-events */
+    unsigned watched;
+    event_watcher watcher;
 } state;
 
 void event_add_listener(event_listener listener)
@@ -28,11 +30,32 @@ void event_add_change_listener(change_listener listener)
 
 void event_notify(enum event_class class, const char *event, int db, struct slice key)
 {
+    if (unlikely(state.watched & class)) {
+        state.watcher(class, event, db, key);
+    }
     if (state.mask & class) {
         for (int i = 0; i < state.event_count; i++) {
             state.events[i](event, db, key, state.mask);
         }
     }
+}
+
+event_going_watcher event_watches_going;
+
+void event_set_going_watcher(event_going_watcher watcher)
+{
+    event_watches_going = watcher;
+}
+
+void event_set_watcher(unsigned classes, event_watcher watcher)
+{
+    state.watched = classes;
+    state.watcher = watcher;
+}
+
+unsigned event_mask(void)
+{
+    return state.mask;
 }
 
 void event_key_changed(struct db *db, struct slice key)
@@ -50,7 +73,7 @@ bool event_is_published(void)
 
 bool event_wants_misses(void)
 {
-    return state.mask & EVENT_KEY_MISS;
+    return (state.mask | state.watched) & EVENT_KEY_MISS;
 }
 
 /* ---- notify-keyspace-events: letters; A stands for all classes but m and n ---- */

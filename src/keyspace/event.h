@@ -29,6 +29,7 @@ enum event_class {
     EVENT_NEW = 1 << 11,      /* n */
     EVENT_KEYSPACE = 1 << 12, /* K */
     EVENT_KEYEVENT = 1 << 13, /* E */
+    EVENT_LOADED = 1 << 14,   /* for the watcher alone */
 };
 
 typedef void (*event_listener)(const char *event, int db, struct slice key, unsigned mask);
@@ -42,6 +43,29 @@ void event_add_change_listener(change_listener listener);
  * class is off. */
 void event_notify(enum event_class class, const char *event, int db, struct slice key)
     REQUIRES(keyspace_lock);
+/* Modules listen too: one watcher, told before all listeners of events of its classes, whatever
+ * notify-keyspace-events says. It runs amid a change, so it notes and does nothing else. 0 and
+ * NULL: nobody. */
+typedef void (*event_watcher)(enum event_class class, const char *event, int db, struct slice key);
+void event_set_watcher(unsigned classes, event_watcher watcher) REQUIRES(keyspace_lock);
+/* Modules look at keys whose values go, while they are still there. One watcher, which is told amid
+ * the change: it looks, at any key, but changes nothing. NULL: nobody. */
+enum event_going { GOING_DELETED, GOING_EXPIRED, GOING_EVICTED, GOING_OVERWRITTEN };
+typedef void (*event_going_watcher)(enum event_going how, const struct db *db, struct slice key);
+extern event_going_watcher event_watches_going; /* set by the function below */
+void event_set_going_watcher(event_going_watcher watcher) REQUIRES(keyspace_lock);
+/* The key's value goes. Those that are taken out of the database are told of by db_take; whoever
+ * puts a value of his own in the place of another one tells himself. Flushing does not tell. */
+static inline void event_key_goes(enum event_going how, const struct db *db, struct slice key)
+    REQUIRES(keyspace_lock);
+static inline void event_key_goes(enum event_going how, const struct db *db, struct slice key)
+{
+    if (unlikely(event_watches_going != NULL)) {
+        event_watches_going(how, db, key);
+    }
+}
+/* What notify-keyspace-events says: bits of event_class. */
+unsigned event_mask(void);
 /* Tells that the key's value or existence changed. */
 void event_key_changed(struct db *db, struct slice key) REQUIRES(keyspace_lock);
 /* True while notify-keyspace-events has events published (K, E). */

@@ -299,7 +299,7 @@ static bool find_candidate(const struct candidate *c, int64_t now_ms, struct key
 
 static void delete_key(struct keyref *ref) REQUIRES(keyspace_lock)
 {
-    struct entry *e = db_take(ref);
+    struct entry *e = db_take_as(ref, GOING_EVICTED);
     stats_add(STAT_EVICTED_KEYS, 1);
     expire_tell(ref->db, e, entry_expiry_ms(e), false);
     event_key_changed(ref->db, ref->key.name);

@@ -143,7 +143,7 @@ static void tell_gone(const struct keyref *ref, enum value_type type, struct gon
 
 void expire_delete(struct keyref *ref)
 {
-    struct entry *e = db_take(ref);
+    struct entry *e = db_take_as(ref, GOING_EXPIRED);
     stats_add(STAT_EXPIRED_KEYS, 1);
     expire_tell(ref->db, e, entry_expiry_ms(e), true);
     event_key_changed(ref->db, ref->key.name);

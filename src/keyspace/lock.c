@@ -21,11 +21,16 @@ static _Atomic bool busy;
 
 bool keyspace_has_work;
 _Atomic int64_t keyspace_earliest_ms;
-static void (*end_work)(void);
+static void (*end_work)(void), (*listener_work)(void);
 
 void keyspace_set_end_work(void (*work)(void))
 {
     end_work = work;
+}
+
+void keyspace_set_listener_work(void (*work)(void))
+{
+    listener_work = work;
 }
 
 void keyspace_set_busy(bool now_busy)
@@ -116,6 +121,9 @@ bool keyspace_try_exclusive(void) NO_THREAD_SAFETY_ANALYSIS
 static __attribute__((noinline)) void do_work(void) NO_THREAD_SAFETY_ANALYSIS
 {
     for (int round = 0; round < 2; round++) {
+        if (listener_work) {
+            listener_work();
+        }
         if (waiting_has_ready()) {
             /* Changes that no call made (expiry): nobody lets go of them unseen. */
             waiting_serve(keyspace_time_ms(clock_wall_ms()));

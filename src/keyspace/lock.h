@@ -19,6 +19,8 @@ extern bool keyspace_has_work;
 /* Boot, or world: called then, behind the serving of waiters, in exclusive mode and amid no
  * command. NULL: nobody. */
 void keyspace_set_end_work(void (*work)(void));
+/* The same, before the serving of waiters: modules are told of what happened to keys. */
+void keyspace_set_listener_work(void (*work)(void));
 
 /* The time that deadlines are judged by, never earlier than this: 0, but on an active replica,
  * whose clock runs with those of its peers (active/hlc.h). Any thread reads it. */

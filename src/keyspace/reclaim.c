@@ -9,6 +9,7 @@
 #include "base/spike.h"
 #include "base/stats.h"
 #include "base/thread.h"
+#include "value/module.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -54,6 +55,9 @@ static struct {
     pthread_t thread;
     bool running;
 } queue = {.lock = LOCK_INIT(LOCK_RANK_FREE_QUEUE, "reclaim"), .last = &queue.first};
+
+/* This thread is the background one. */
+static _Thread_local bool is_background;
 
 static struct {
     bool eviction, expire, server_del, user_del, user_flush;
@@ -130,6 +134,7 @@ static void *background(void *arg)
 {
     (void)arg;
     thread_enter("reclaim");
+    is_background = true;
     for (;;) {
         uint32_t seen = atomic_load(&queue.wakeups);
         struct garbage *g = dequeue();
@@ -256,6 +261,9 @@ void reclaim_entry(struct entry *entry_take, bool lazily)
         enqueue(g);
         return;
     }
+    if (unlikely(entry_type(entry_take) == VALUE_MODULE)) {
+        module_value_drop(entry_take);
+    }
     if (mine.count < OWN_PLACES) {
         mine.own[mine.count++] = entry_take;
         return;
@@ -265,6 +273,11 @@ void reclaim_entry(struct entry *entry_take, bool lazily)
         mine.more = mem_realloc(mine.more, mine.more_capacity * sizeof(*mine.more));
     }
     mine.more[mine.more_count++] = entry_take;
+}
+
+bool reclaim_is_background(void)
+{
+    return is_background;
 }
 
 void reclaim_entry_as(struct entry *entry_take, bool lazily, const char *spike)

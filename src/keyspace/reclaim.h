@@ -13,11 +13,14 @@
 void reclaim_setup(void);
 void reclaim_teardown(void);
 /* Frees `entry_take` after the lock: by this thread, or in the background when `lazily` and freeing
- * is much work. */
+ * is much work. What a module must free goes at once where it does not go in the background: its
+ * code runs alone. Exclusive mode. */
 void reclaim_entry(struct entry *entry_take, bool lazily);
 /* The same; where freeing it takes long (reclaim_is_long), what the thread frees together with it
  * is a step of that name (base/spike.h). */
 void reclaim_entry_as(struct entry *entry_take, bool lazily, const char *spike);
+/* True in the background thread. */
+bool reclaim_is_background(void);
 /* True when freeing it would keep the thread's other clients waiting: less is freed sooner than the
  * background thread is woken. */
 bool reclaim_is_long(const struct entry *entry);

@@ -29,6 +29,7 @@ static struct {
     struct table table;
     struct waiting_key **last_ready; /* where the next one is linked, while there is one */
     waiting_try try_waiter;
+    const struct waiting_key *served; /* whose waiters are being tried, or NULL */
     bool serving, deferred;
     _Atomic uint64_t keys_when_gone;
 } queues;
@@ -236,11 +237,18 @@ void waiting_serve(int64_t now_ms)
         waiting_first_ready = wk->next_ready;
         wk->ready = false;
         wk->serving = true;
+        queues.served = wk;
         serve_key(wk, now_ms);
+        queues.served = NULL;
         wk->serving = false;
         leave_if_idle(wk);
     }
     queues.serving = false;
+}
+
+const struct key *waiting_served_key(void)
+{
+    return queues.served ? &queues.served->key : NULL;
 }
 
 void waiting_defer(bool defer)

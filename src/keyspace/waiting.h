@@ -61,6 +61,9 @@ static inline bool waiting_has_ready(void) REQUIRES(keyspace_lock)
  * waiter is served at most once, so it ends. Harmless when called from within. */
 void waiting_serve(int64_t now_ms) REQUIRES(keyspace_lock);
 
+/* The key whose waiters are being tried; NULL: none. */
+const struct key *waiting_served_key(void) REQUIRES(keyspace_lock);
+
 /* While set, nobody is served, though the lock is let go of: for who makes several holds that
  * others must see as one (EXEC in the world). Ends with a hold that clears it. */
 void waiting_defer(bool defer) REQUIRES(keyspace_lock);

@@ -32,11 +32,37 @@ static bool is_allowed(struct call *c)
     return false;
 }
 
+/* Whether the module that has just been loaded has all options that it was to be given; else it
+ * goes again. */
+static bool are_options_known(bool loaded, struct buf *error) REQUIRES(gil)
+{
+    struct buf name = {0};
+    bool some = config_drop_kept(&name);
+    const struct module *last = loaded_first();
+    while (last && last->next) {
+        last = last->next;
+    }
+    if (some && loaded) {
+        struct buf ignored = {0};
+        buf_printf(error, "the module has no option '%s'", buf_cstr(&name));
+        if (!loader_unload(slice_cstr(last->name), &ignored)) {
+            log_warning("MODULE LOADEX: %s", buf_cstr(&ignored));
+        }
+        buf_deinit(&ignored);
+    }
+    buf_deinit(&name);
+    return !some;
+}
+
 static void load(struct call *c, int first_arg, int arg_count) REQUIRES(gil)
 {
     struct buf error = {0};
     char *path = mem_dup(c->argv[2].ptr, c->argv[2].len);
-    if (loader_load(path, c->argv + first_arg, arg_count, &error)) {
+    bool loaded = loader_load(path, c->argv + first_arg, arg_count, &error);
+    if (!are_options_known(loaded, &error)) {
+        loaded = false;
+    }
+    if (loaded) {
         reply_ok(c->reply);
     } else {
         log_warning("MODULE LOAD: %s", buf_cstr(&error));
@@ -54,20 +80,27 @@ WORLD_COMMAND(module_load)
     }
 }
 
-/* CONFIG name value ... before ARGS arg ...: modules have no options yet that could be set. */
+/* CONFIG name value ... before ARGS arg ...; an option that the module does not have is no reason
+ * to load it all the same. */
 WORLD_COMMAND(module_loadex)
 {
     gil_assert_world();
+    int i = 3;
     if (!is_allowed(c)) {
         return;
     }
-    if (c->argc > 3 && !call_arg_is(c, 3, "args")) {
-        reply_error(c->reply, call_arg_is(c, 3, "config")
-                                  ? "ERR options of modules (CONFIG) are not there yet"
-                                  : "ERR syntax error");
+    while (i + 2 < c->argc && call_arg_is(c, i, "config")) {
+        i += 3;
+    }
+    if (i < c->argc && !call_arg_is(c, i, "args")) {
+        reply_error(c->reply, "ERR syntax error");
         return;
     }
-    load(c, c->argc > 3 ? 4 : 3, c->argc > 3 ? c->argc - 4 : 0);
+    for (int k = 3; k < i; k += 3) {
+        config_keep_line(c->argv + k + 1, 2);
+    }
+    int first_arg = i < c->argc ? i + 1 : i;
+    load(c, first_arg, c->argc - first_arg);
 }
 
 WORLD_COMMAND(module_unload)
@@ -254,6 +287,7 @@ static bool load_line(struct slice line) REQUIRES(gil)
 bool module_load_configured(void) NO_THREAD_SAFETY_ANALYSIS
 {
     bool fine = true;
+    struct buf unclaimed = {0};
     struct slice rest = buf_slice(&configured.lines);
     gil_wake();
     gil_stop_world();
@@ -262,6 +296,12 @@ bool module_load_configured(void) NO_THREAD_SAFETY_ANALYSIS
         fine = load_line(slice_of(rest.ptr, len));
         rest = slice_of(rest.ptr + len + 1, rest.len - len - 1);
     }
+    if (fine && config_drop_kept(&unclaimed)) {
+        log_warning("The configuration sets %s, and no module has such an option: server aborting",
+                    buf_cstr(&unclaimed));
+        fine = false;
+    }
+    buf_deinit(&unclaimed);
     append_lines(&configured.started);
     configured.is_loaded = true;
     gil_resume_world();

@@ -13,12 +13,22 @@
 static const char prefix[] = "RedisModule_";
 
 static const struct api_function *const tables[] = {
-    context_functions,       memory_functions,   service_functions,    string_functions,
-    string_number_functions, reply_functions,    command_functions,    command_info_functions,
-    command_key_functions,   call_functions,     call_reply_functions, replicate_functions,
-    key_functions,           key_time_functions, dataset_functions,    key_string_functions,
-    shared_functions,        dict_functions,     cluster_functions,    message_functions,
-    context_flag_functions,
+    context_functions,      memory_functions,         service_functions,
+    string_functions,       string_number_functions,  reply_functions,
+    command_functions,      command_info_functions,   command_key_functions,
+    call_functions,         call_reply_functions,     replicate_functions,
+    key_functions,          key_time_functions,       dataset_functions,
+    key_string_functions,   shared_functions,         dict_functions,
+    cluster_functions,      message_functions,        context_flag_functions,
+    blocked_functions,      blocked_fact_functions,   thread_functions,
+    timer_functions,        event_loop_functions,     key_event_functions,
+    server_event_functions, type_functions,           type_io_functions,
+    type_string_functions,  digest_functions,         scan_functions,
+    defrag_functions,       file_functions,           key_list_functions,
+    key_zset_functions,     key_zset_range_functions, key_hash_functions,
+    key_stream_functions,   info_functions,           server_info_functions,
+    user_functions,         fork_functions,           config_functions,
+    client_functions,       filter_functions,         auth_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

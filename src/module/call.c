@@ -9,13 +9,16 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "engine/acl.h"
+#include "engine/busy.h"
 #include "engine/execute.h"
+#include "engine/filter.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
 #include "module/call.h"
 #include "module/call_replies.h"
 #include "module/context.h"
+#include "module/users.h"
 #include "module/words.h"
 #include "module/world.h"
 
@@ -77,13 +80,13 @@ struct refusal {
     struct buf text;
 };
 
-static const struct command *find_command(const struct words *w)
+static const struct command *find_command(const struct slice *argv, int argc)
 {
-    const struct command *cmd = w->argv[0].len > 0 ? command_find(w->argv[0]) : NULL;
-    if (!cmd && w->argv[0].len > 0) {
-        cmd = command_find_original(w->argv[0]);
+    const struct command *cmd = argv[0].len > 0 ? command_find(argv[0]) : NULL;
+    if (!cmd && argv[0].len > 0) {
+        cmd = command_find_original(argv[0]);
     }
-    return cmd && cmd->subcommands && w->argc > 1 ? command_find_sub(cmd, w->argv[1]) : cmd;
+    return cmd && cmd->subcommands && argc > 1 ? command_find_sub(cmd, argv[1]) : cmd;
 }
 
 /* What belongs to a client that is connected, of which there is none here. */
@@ -96,6 +99,12 @@ static bool needs_client(const struct command *cmd)
            slice_equal_nocase(command_word(cmd), "sync") ||
            slice_equal_nocase(command_word(cmd), "psync") ||
            slice_equal_nocase(command_word(cmd), "replconf");
+}
+
+/* EVAL, FCALL and the like. */
+static bool runs_script(const struct command *cmd)
+{
+    return cmd->categories & CATEGORY_SCRIPTING && cmd->flags & CMD_NOSCRIPT && !cmd->parent;
 }
 
 static bool refuse(struct refusal *r, int error, const char *text)
@@ -127,12 +136,16 @@ static bool refuse_as_script(struct refusal *r, const struct call *n)
 
 static bool refuse_user(struct refusal *r, const RedisModuleCtx *ctx, struct call *n)
 {
-    if (!ctx->session) {
+    const struct acl_user *user = ctx->user ? user_acl(ctx->user) : NULL;
+    if (ctx->user && !user) {
+        return refuse(r, EACCES, "NOPERM the user whose rights are to be checked is gone");
+    }
+    if (!user && !ctx->session) {
         return refuse(r, ENOTSUP,
                       "ERR acl verification failed, context is not attached to a client.");
     }
-    n->session->acl = ctx->session->acl;
-    n->session->user = ctx->session->user;
+    n->session->acl = user ? user : ctx->session->acl;
+    n->session->user = user ? user->name : ctx->session->user;
     if (acl_is_unlimited(n->session) ||
         acl_check_call(n, ACL_CONTEXT_MODULE, &r->text) == ACL_ALLOWED) {
         return false;
@@ -172,8 +185,14 @@ static bool is_refused(struct refusal *r, const RedisModuleCtx *ctx, struct call
     if (flags & WORDS_DENY_OOM && n->cmd->flags & CMD_DENYOOM && memory_limit_now(&client)) {
         return refuse(r, ENOSPC, memory_limit_refusal);
     }
+    if (ctx->looks && !(n->cmd->flags & CMD_READONLY)) {
+        return refuse(r, ENOTSUP, "ERR nothing can be changed while a key is being removed");
+    }
     if (needs_client(n->cmd)) {
         return refuse(r, ENOTSUP, "ERR modules cannot call this command: it is for clients");
+    }
+    if (runs_script(n->cmd) && busy_has_script()) {
+        return refuse(r, ENOTSUP, "ERR a script runs: another one cannot begin within it");
     }
     return flags & WORDS_CHECK_USER && refuse_user(r, ctx, n);
 }
@@ -256,7 +275,7 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
                      .session = &f->session,
                      .now_ms = ctx->now_ms,
                      .nested = true};
-    n.cmd = find_command(w);
+    n.cmd = find_command(n.argv, n.argc);
     n.db = db_at(f->session.db_index);
     if (is_refused(&refusal, ctx, &n, w->flags)) {
         return answer_refusal(ctx, &refusal, w->flags);
@@ -275,6 +294,18 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
         return answer_refusal(ctx, &refusal, w->flags);
     }
     return f->reply.piece_count > 0 ? call_reply_create(ctx, &f->reply) : NULL;
+}
+
+static RedisModuleCallReply *call_filtered(RedisModuleCtx *ctx, struct frame *f, struct words *w)
+{
+    if (filter_wanted()) {
+        struct request request = {w->argc, w->argv, NULL};
+        filter_request(ctx->session ? ctx->session : &f->session, &request, &f->arena);
+        w->argc = request.argc;
+        w->argv = request.argv;
+        errno = 0;
+    }
+    return call_words(ctx, f, w);
 }
 
 static int proto_of(const RedisModuleCtx *ctx, unsigned flags)
@@ -298,7 +329,7 @@ static RedisModuleCallReply *rm_call(RedisModuleCtx *ctx, const char *name, cons
     va_end(arguments);
     f->session.proto = fine ? proto_of(ctx, w.flags) : 2;
     errno = fine ? 0 : EBADF;
-    RedisModuleCallReply *reply = fine ? call_words(ctx, f, &w) : NULL;
+    RedisModuleCallReply *reply = fine ? call_filtered(ctx, f, &w) : NULL;
     int error = errno;
     frame_give_back(f);
     errno = error;

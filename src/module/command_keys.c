@@ -45,6 +45,19 @@ static void rm_key_at_pos(RedisModuleCtx *ctx, int position)
     rm_key_at_pos_with_flags(ctx, position, KEY_RW | KEY_ACCESS | KEY_UPDATE);
 }
 
+static_assert(CHANNEL_IS_PATTERN == REDISMODULE_CMD_CHANNEL_PATTERN &&
+                  CHANNEL_PUBLISHED == REDISMODULE_CMD_CHANNEL_PUBLISH &&
+                  CHANNEL_SUBSCRIBED == REDISMODULE_CMD_CHANNEL_SUBSCRIBE &&
+                  CHANNEL_LEFT == REDISMODULE_CMD_CHANNEL_UNSUBSCRIBE,
+              "the same bits");
+
+static void rm_channel_at_pos_with_flags(RedisModuleCtx *ctx, int position, int flags)
+{
+    if (rm_is_channels_request(ctx)) {
+        add_place(ctx->key_request, position, (uint32_t)flags);
+    }
+}
+
 /* ---- the module asks ---- */
 
 static const struct command *asked_command(RedisModuleString **argv, int argc)
@@ -112,6 +125,7 @@ static int *rm_get_command_keys(RedisModuleCtx *ctx, RedisModuleString **argv, i
 const struct api_function command_key_functions[] = {
     API(IsKeysPositionRequest, rm_is_keys_request),
     API(IsChannelsPositionRequest, rm_is_channels_request),
+    API(ChannelAtPosWithFlags, rm_channel_at_pos_with_flags),
     API(KeyAtPos, rm_key_at_pos),
     API(KeyAtPosWithFlags, rm_key_at_pos_with_flags),
     API(GetCommandKeys, rm_get_command_keys),

@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "module/command_info.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 /* ---- flags and categories ---- */
@@ -118,10 +120,16 @@ static struct module_command *make(struct module *m, const char *name, RedisModu
     c->row = (struct command_row){.name = copy_text(name),
                                   .run = function ? run_command : run_container,
                                   .arity = function ? -1 : -2,
-                                  .flags = flags | CMD_MODULE | CMD_EXCLUSIVE | CMD_SLOW,
+                                  .flags = flags | CMD_MODULE | CMD_EXCLUSIVE | CMD_SLOW |
+                                           (function ? CMD_WAITS_QUIETLY | CMD_BARRIER : 0),
+                                  .may_wait = run_may_wait,
+                                  .is_barrier = run_is_barrier,
                                   .group = "module"};
-    c->extra = (struct command_extra){
-        .module = m->name, .owner = c, .find_keys = c->tells_keys ? run_find_keys : NULL};
+    c->extra =
+        (struct command_extra){.module = m->name,
+                               .owner = c,
+                               .find_keys = c->tells_keys ? run_find_keys : NULL,
+                               .find_channels = c->tells_channels ? run_find_channels : NULL};
     return c;
 }
 
@@ -216,7 +224,7 @@ static int rm_set_categories(RedisModuleCommand *command, const char *words)
     if (!m->module->loading || !each_word(words ? words : "", take_category, &categories)) {
         return REDISMODULE_ERR;
     }
-    m->row.categories |= categories;
+    m->row.categories = categories; /* in the place of those that were set before */
     if (!command_follow_row((struct command *)command_by_id(m->id))) {
         return REDISMODULE_ERR;
     }
@@ -224,10 +232,35 @@ static int rm_set_categories(RedisModuleCommand *command, const char *words)
     return REDISMODULE_OK;
 }
 
+static bool category_is_valid(const char *name)
+{
+    const char *p = name;
+    while (isalnum((unsigned char)*p) || *p == '-' || *p == '_') {
+        p++;
+    }
+    return *p == '\0' && p != name;
+}
+
+/* EINVAL: the name has other characters, or OnLoad does not run; EBUSY: there is such a category;
+ * ENOMEM: there are too many. */
+static int rm_add_category(RedisModuleCtx *ctx, const char *name)
+{
+    bool taken;
+    if (!ctx->module->loading || !category_is_valid(name)) {
+        errno = EINVAL;
+        return REDISMODULE_ERR;
+    }
+    uint32_t category = command_category_add(name, &taken);
+    if (!category) {
+        errno = taken ? EBUSY : ENOMEM;
+        return REDISMODULE_ERR;
+    }
+    ctx->module->categories |= category;
+    return REDISMODULE_OK;
+}
+
 const struct api_function command_functions[] = {
-    API(CreateCommand, rm_create_command),
-    API(CreateSubcommand, rm_create_subcommand),
-    API(GetCommand, rm_get_command),
-    API(SetCommandACLCategories, rm_set_categories),
-    {NULL, NULL},
+    API(CreateCommand, rm_create_command), API(CreateSubcommand, rm_create_subcommand),
+    API(GetCommand, rm_get_command),       API(SetCommandACLCategories, rm_set_categories),
+    API(AddACLCategory, rm_add_category),  {NULL, NULL},
 };

@@ -5,10 +5,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "engine/busy.h"
+#include "engine/execute.h"
+#include "engine/gate.h"
 #include "engine/modules.h"
 #include "engine/propagate.h"
 #include "module/replicate.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Chunks of a context's pool. */
@@ -16,14 +20,29 @@
 
 /* ---- life ---- */
 
+static _Thread_local RedisModuleCtx *current;
+
+RedisModuleCtx *context_current(void)
+{
+    return current;
+}
+
+/* The module's code is about to run. */
+static void begin_running(RedisModuleCtx *ctx)
+{
+    const struct module *m = ctx->module;
+    ctx->module->running++;
+    ctx->outer = modules_running;
+    ctx->around = current;
+    current = ctx;
+    modules_running = m->name ? m->name : m->path;
+}
+
 /* The module's code is about to run. */
 static void enter(RedisModuleCtx *ctx)
 {
-    const struct module *m = ctx->module;
     arena_init(&ctx->pool, POOL_CHUNK_BYTES);
-    ctx->module->running++;
-    ctx->outer = modules_running;
-    modules_running = m->name ? m->name : m->path;
+    begin_running(ctx);
 }
 
 void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
@@ -45,6 +64,45 @@ void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
     enter(ctx);
 }
 
+/* Whose contexts know no module. */
+static struct module nobody = {.name = (char *)"?", .path = (char *)"?"};
+
+void context_init_detached(RedisModuleCtx *ctx, struct module *m)
+{
+    *ctx = (RedisModuleCtx){.get_api = api_get,
+                            .module = m ? m : &nobody,
+                            .held = ACCESS_EXCLUSIVE,
+                            .alone = true,
+                            .now_ms = clock_wall_ms()};
+    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+}
+
+void context_enter(RedisModuleCtx *ctx)
+{
+    ctx->now_ms = keyspace_time_ms(clock_wall_ms());
+    begin_running(ctx);
+}
+
+static void end_yielding(RedisModuleCtx *ctx)
+{
+    if (unlikely(ctx->yields)) {
+        busy_end();
+        ctx->yields = false;
+    }
+}
+
+void context_leave(RedisModuleCtx *ctx)
+{
+    end_yielding(ctx);
+    if (unlikely(modules_listen)) {
+        modules_tell(true);
+    }
+    context_end_unit(ctx);
+    ctx->module->running--;
+    current = ctx->around;
+    modules_running = ctx->outer;
+}
+
 /* A module that has begun an aggregate and never told its length has broken its reply. */
 static void end_lengths(RedisModuleCtx *ctx)
 {
@@ -59,18 +117,36 @@ static void end_lengths(RedisModuleCtx *ctx)
     mem_free(ctx->lengths);
 }
 
-void context_end(RedisModuleCtx *ctx)
+void context_free_owned(RedisModuleCtx *ctx)
 {
     while (ctx->owned_count > 0) {
         const struct context_owned owned = ctx->owned[--ctx->owned_count];
         owned.destroy(owned.thing);
     }
+}
+
+void context_deinit_detached(RedisModuleCtx *ctx)
+{
+    assert(ctx->owned_count == 0 && !ctx->in_unit);
     mem_free(ctx->owned);
     end_lengths(ctx);
+    arena_deinit(&ctx->pool);
+}
+
+void context_end(RedisModuleCtx *ctx)
+{
+    context_free_owned(ctx);
+    mem_free(ctx->owned);
+    end_lengths(ctx);
+    end_yielding(ctx);
+    if (unlikely(modules_listen) && !ctx->call && !ctx->looks) {
+        modules_tell(!call_running); /* of what it has done, as one with it */
+    }
     context_end_unit(ctx);
     arena_deinit(&ctx->pool);
     ctx->module->running--;
     modules_running = ctx->outer;
+    current = ctx->around;
 }
 
 void context_begin_unit(RedisModuleCtx *ctx)
@@ -170,6 +246,30 @@ static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
     return bytes ? arena_alloc(&ctx->pool, bytes) : NULL;
 }
 
+/* ---- long calls ---- */
+
+/* From its first Yield on a call is one that may take long, as a script is: past
+ * busy-reply-threshold others are told so instead of waiting, and each Yield serves the clients of
+ * this thread. Other threads' are served all the time, so nothing is to be done for whoever wants
+ * no clients served, nor while the world stands. */
+static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
+{
+    static struct session nobodys = {.internal = true};
+    static const struct call nobodys_call = {.session = &nobodys};
+    keyspace_assert_exclusive();
+    if (!(flags & REDISMODULE_YIELD_FLAG_CLIENTS) || ctx->held == ACCESS_WORLD) {
+        return;
+    }
+    gate_set_module_text(busy_reply);
+    if (!busy_has_begun()) {
+        const struct call *c = ctx->call ? ctx->call : call_running;
+        const char *name = c ? c->cmd->full_name : ctx->module->name;
+        busy_begin(BUSY_MODULE, slice_cstr(name), c ? c : &nobodys_call);
+        ctx->yields = true;
+    }
+    busy_poll();
+}
+
 /* ---- who calls, and how ---- */
 
 static int rm_get_selected_db(RedisModuleCtx *ctx)
@@ -192,7 +292,7 @@ static int rm_select_db(RedisModuleCtx *ctx, int id)
 
 static unsigned long long rm_get_client_id(RedisModuleCtx *ctx)
 {
-    return ctx->session ? ctx->session->id : 0;
+    return ctx->session ? ctx->session->id : ctx->client_id;
 }
 
 static const char *rm_get_current_command_name(RedisModuleCtx *ctx)
@@ -209,6 +309,7 @@ const struct api_function context_functions[] = {
     API(GetServerVersion, rm_get_server_version),
     API(AutoMemory, rm_auto_memory),
     API(PoolAlloc, rm_pool_alloc),
+    API(Yield, rm_yield),
     API(GetSelectedDb, rm_get_selected_db),
     API(SelectDb, rm_select_db),
     API(GetClientId, rm_get_client_id),

@@ -11,6 +11,9 @@
 
 struct key_request;
 
+/* Why the module is called about a client that it has blocked (blocked.h). */
+enum blocked_cause { BLOCKED_NOT, BLOCKED_REPLY, BLOCKED_TIMEOUT, BLOCKED_END };
+
 /* Something that is freed with the context (AutoMemory). */
 struct context_owned {
     void *thing;
@@ -20,13 +23,20 @@ struct context_owned {
 struct RedisModuleCtx {
     int (*get_api)(const char *name, void *pointer); /* first: RedisModule_Init reads it */
     struct module *module;
-    const char *outer; /* modules_running before */
+    const char *outer;      /* modules_running before */
+    RedisModuleCtx *around; /* context_current before */
     struct call *call; /* the command that runs; NULL: the module was called for another reason */
     struct session *session; /* the caller's; NULL: nobody's */
     struct reply *reply;     /* where replies go; NULL: nowhere */
-    int db_index;            /* without a session */
-    enum call_access held;   /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
+    const RedisModuleUser
+        *user;             /* whose rights calls check (SetContextUser); NULL: the session's */
+    int db_index;          /* without a session */
+    enum call_access held; /* ACCESS_EXCLUSIVE, or ACCESS_WORLD: the keyspace lock as well */
     int64_t now_ms;
+    bool yields;  /* it has said so, and is one of those that busy.h knows */
+    bool alone;   /* without a call, and nobody else's is amid: the world may be stopped */
+    bool looks;   /* amid a change: it reads, and changes nothing */
+    bool granted; /* asked about an AUTH: it has made the caller a user */
     bool auto_memory;
     bool in_unit;                /* what it tells the logs is one unit, which is open */
     struct radix keys_for_peers; /* that they are told at its end (replicate.h) */
@@ -35,6 +45,11 @@ struct RedisModuleCtx {
     struct arena pool; /* PoolAlloc, and what calls need */
     uint32_t *lengths; /* replies whose lengths are told later, the innermost last */
     unsigned length_count, length_capacity;
+    RedisModuleBlockedClient *blocks;  /* the client that this command has blocked, or NULL */
+    RedisModuleBlockedClient *blocked; /* the blocked client that it is about, or NULL */
+    enum blocked_cause cause;
+    RedisModuleString *ready_key;    /* why the client may go on; NULL: no key */
+    uint64_t client_id;              /* without a session */
     struct key_request *key_request; /* it is asked where its command's keys are; else NULL */
 };
 
@@ -46,6 +61,19 @@ void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
     REQUIRES(keyspace_lock);
 /* Frees what the context looks after, and ends the unit of what it has told. */
 void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
+
+/* A context that outlives calls, on the heap: of no call, with m (NULL: nobody's). Any thread,
+ * without the lock; and its reverse, when nothing is owned any more. */
+void context_init_detached(RedisModuleCtx *ctx, struct module *m);
+void context_deinit_detached(RedisModuleCtx *ctx);
+/* Its thread has taken the lock, and is about to let go of it: what was told is a unit. */
+void context_enter(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
+void context_leave(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
+/* Frees what AutoMemory looks after. With the lock where that may be keys. */
+void context_free_owned(RedisModuleCtx *ctx);
+/* The innermost context of the calling thread, for functions that are not told theirs; NULL: none.
+ */
+RedisModuleCtx *context_current(void);
 
 /* Where AutoMemory is on the thing is freed with the context, unless it is disowned before. */
 void context_own(RedisModuleCtx *ctx, void *thing, void (*destroy)(void *thing));

@@ -91,7 +91,9 @@ static int server_flags(uint32_t shut)
     flags |= option_differs("save", "") ? REDISMODULE_CTX_FLAGS_RDB : 0;
     flags |= shut & GATE_LOADING ? REDISMODULE_CTX_FLAGS_LOADING : 0;
     flags |= shut & GATE_LOADING_ASIDE ? REDISMODULE_CTX_FLAGS_ASYNC_LOADING : 0;
-    flags |= save_has_child() || aof_has_child() ? REDISMODULE_CTX_FLAGS_ACTIVE_CHILD : 0;
+    flags |= save_has_child() || aof_has_child() || fork_child_module_runs()
+                 ? REDISMODULE_CTX_FLAGS_ACTIVE_CHILD
+                 : 0;
     flags |= fork_child_is_here() ? REDISMODULE_CTX_FLAGS_IS_CHILD : 0;
     flags |= module_is_startup() ? REDISMODULE_CTX_FLAGS_SERVER_STARTUP : 0;
     return flags;

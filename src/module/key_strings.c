@@ -13,6 +13,9 @@ static int rm_string_set(RedisModuleKey *k, RedisModuleString *str)
         return REDISMODULE_ERR;
     }
     struct keyref *ref = key_look(k);
+    if (ref->entry) { /* Redis deletes it first */
+        event_key_goes(GOING_DELETED, ref->db, ref->key.name);
+    }
     db_put(ref, string_create(k->key.name, text_slice(str), ENTRY_NO_EXPIRY));
     return REDISMODULE_OK;
 }

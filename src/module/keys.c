@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "keyspace/event.h"
 #include "keyspace/expire.h"
+#include "keyspace/waiting.h"
 #include "module/text.h"
 #include "value/hash.h"
 #include "value/list.h"
@@ -12,6 +13,7 @@
 #include "value/zset.h"
 
 #include <assert.h>
+#include <errno.h>
 
 #define MODES_ALL                                                                                  \
     (REDISMODULE_READ | REDISMODULE_WRITE | REDISMODULE_OPEN_KEY_NOTOUCH |                         \
@@ -58,7 +60,7 @@ RedisModuleKey *key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
     struct key key = key_of(text_slice(name));
     struct keyref ref;
     db_open(&ref, db, &key, ctx->now_ms, look_flags(mode));
-    if (!ref.entry && !(mode & REDISMODULE_WRITE)) {
+    if (mode & REDISMODULE_WRITE ? ctx->looks : !ref.entry) {
         return NULL;
     }
     RedisModuleKey *k = mem_calloc(1, sizeof(*k));
@@ -71,6 +73,61 @@ RedisModuleKey *key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
     return k;
 }
 
+struct entry *key_value(RedisModuleKey *k, enum value_type type)
+{
+    struct entry *e = key_look(k)->entry;
+    return e && entry_type(e) == type ? e : NULL;
+}
+
+struct entry *key_value_checked(RedisModuleKey *k, enum value_type type, int modes)
+{
+    if (!k) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct entry *e = key_value(k, type);
+    if (!e) {
+        errno = ENOTSUP;
+        return NULL;
+    }
+    if ((k->mode & modes) != modes) {
+        errno = EBADF;
+        return NULL;
+    }
+    return e;
+}
+
+bool key_open_or_missing(RedisModuleKey *k, enum value_type type)
+{
+    if (!k) {
+        errno = EINVAL;
+        return false;
+    }
+    const struct entry *e = key_look(k)->entry;
+    if (e && entry_type(e) != type) {
+        errno = ENOTSUP;
+        return false;
+    }
+    if (!key_is_writable(k)) {
+        errno = EBADF;
+        return false;
+    }
+    return true;
+}
+
+void key_put_new(RedisModuleKey *k, struct entry *entry_take)
+{
+    assert(!k->ref.entry);
+    db_put(&k->ref, entry_take);
+    waiting_note_change(k->db, k->key.name);
+}
+
+void key_emptied(RedisModuleKey *k)
+{
+    key_end_walk(k);
+    db_delete(&k->ref, false);
+}
+
 void key_end_walk(RedisModuleKey *k)
 {
     if (k->end_walk) {
@@ -78,6 +135,12 @@ void key_end_walk(RedisModuleKey *k)
         k->end_walk = NULL;
         k->walk = NULL;
     }
+}
+
+void key_close(RedisModuleKey *k)
+{
+    context_disown(k->ctx, k);
+    destroy(k);
 }
 
 static RedisModuleKey *rm_open_key(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
@@ -95,8 +158,7 @@ static void rm_close_key(RedisModuleKey *k)
 {
     keyspace_assert_exclusive();
     if (k) {
-        context_disown(k->ctx, k);
-        destroy(k);
+        key_close(k);
     }
 }
 

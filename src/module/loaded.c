@@ -2,6 +2,7 @@
 #include "module/loaded.h"
 
 #include "base/field.h"
+#include "module/filters.h"
 #include "module/shared_apis.h"
 #include "resp/reply.h"
 
@@ -42,6 +43,16 @@ void loaded_remove(struct module *m)
         link = &(*link)->next;
     }
     *link = m->next;
+}
+
+bool loaded_allow_load_aside(void)
+{
+    for (const struct module *m = first; m; m = m->next) {
+        if (!(m->options & REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void loaded_reply(struct reply *r)
@@ -92,7 +103,8 @@ void loaded_append_info(struct buf *out)
         field_part_text(out, "module:name=", m->name);
         field_part_i64(out, ",ver=", m->version);
         field_part_i64(out, ",api=", m->api_version);
-        buf_append_cstr(out, ",filters=0,usedby=[");
+        field_part_u64(out, ",filters=", filters_count(m));
+        buf_append_cstr(out, ",usedby=[");
         shared_apis_append_users(out, m);
         buf_append_cstr(out, "],using=[");
         shared_apis_append_used(out, m);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 struct module_command;
+struct module_config;
 struct reply;
 
 struct module {
@@ -17,10 +18,16 @@ struct module {
     char *path;
     struct slice *args; /* one block */
     int arg_count;
-    void *library;       /* dlopen's */
-    _Atomic int options; /* SetModuleOptions */
-    bool loading;        /* its OnLoad runs */
-    unsigned running;    /* calls into it that have not returned; keyspace lock, exclusive */
+    void *library;            /* dlopen's */
+    _Atomic int options;      /* SetModuleOptions */
+    bool loading;             /* its OnLoad runs */
+    unsigned running;         /* calls into it that have not returned; keyspace lock, exclusive */
+    unsigned blocked;         /* clients that it has blocked; the same */
+    unsigned timers;          /* that have not fired; the same */
+    RedisModuleInfoFunc info; /* adds its sections to INFO; NULL: it has none */
+    uint32_t categories;      /* that it has added */
+    struct module_config *configs; /* its options, in order of registration */
+    bool loading_configs;          /* LoadConfigs runs */
     struct module_command **commands;
     unsigned command_count;
     struct module *next; /* in order of loading */
@@ -33,6 +40,8 @@ struct module *loaded_find(struct slice name);
 /* Puts it at the end of the list; takes it out. */
 void loaded_add(struct module *m);
 void loaded_remove(struct module *m);
+/* True when all of them have said REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD. Awake. */
+bool loaded_allow_load_aside(void);
 /* What others see of them: MODULE LIST, HELLO; INFO's section. Awake. */
 void loaded_reply(struct reply *r);
 void loaded_append_info(struct buf *out);

@@ -4,12 +4,21 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "engine/call.h"
+#include "engine/modules.h"
+#include "module/auth.h"
 #include "module/commands.h"
+#include "module/configs.h"
 #include "module/context.h"
+#include "module/key_events.h"
+#include "module/filters.h"
 #include "module/missing.h"
+#include "module/server_events.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
+#include "module/types.h"
+#include "module/timers.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
@@ -62,6 +71,8 @@ void loader_teardown(void)
         loaded_remove((struct module *)m);
         commands_forget((struct module *)m);
         shared_apis_withdraw((struct module *)m);
+        types_forget(m);
+        configs_forget((struct module *)m);
         destroy((struct module *)m);
     }
 }
@@ -112,11 +123,28 @@ static void *open_library(const char *path, struct buf *error)
     return library;
 }
 
-/* Takes back all that OnLoad has registered. */
-static void withdraw(struct module *m) REQUIRES(gil)
+/* Takes back all that OnLoad has registered. False when values of its types are there already: its
+ * code must stay for them. */
+static bool withdraw(struct module *m) REQUIRES(gil)
 {
     commands_remove(m);
     shared_apis_withdraw(m);
+    configs_withdraw(m);
+    filters_withdraw(m);
+    module_auth_withdraw(m);
+    command_category_give_back(m->categories);
+    keyspace_lock_exclusive();
+    timers_remove(m);
+    key_events_withdraw(m);
+    server_events_withdraw(m);
+    keyspace_unlock_exclusive();
+    return types_withdraw(m);
+}
+
+static void tell_change(const struct module *m, unsigned part)
+{
+    modules_news(MODULES_MODULE, part,
+                 &(struct modules_facts){.name = m->name, .first = m->version});
 }
 
 /* Why it is not let in, if it is not. */
@@ -127,7 +155,7 @@ static bool is_refused(const struct module *m, struct missing_load_end *end, str
         buf_printf(error, "%s: another module has the name '%s'", m->path, m->name);
         return true;
     }
-    if (!refused && m->name) {
+    if (!refused && m->name && configs_are_loaded(m)) {
         return false;
     }
     if (end->called.len > 0) {
@@ -139,6 +167,7 @@ static bool is_refused(const struct module *m, struct missing_load_end *end, str
                end->gave_up   ? "gave up"
                : end->cut_off ? "called a function that is not there yet"
                : refused      ? "refused"
+               : m->name      ? "has options, and has not called RedisModule_LoadConfigs"
                               : "has not called RedisModule_Init");
     if (end->asked.len > 0) {
         buf_printf(error, "; it asked for these functions, which are not there yet: %s",
@@ -163,7 +192,11 @@ static void log_asked(const char *path, struct slice names)
 /* A module that has not been let in goes. */
 static void give_up(struct module *m, bool cut_off) REQUIRES(gil)
 {
-    withdraw(m);
+    if (!withdraw(m)) {
+        log_warning("%s has made values before its OnLoad failed: its types and its code stay",
+                    m->path);
+        return;
+    }
     if (!cut_off) { /* else threads of its own may be there still */
         dlclose(m->library);
     }
@@ -204,6 +237,7 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
     }
     loaded_add(m);
     log_notice("Module '%s' loaded from %s", m->name, path);
+    tell_change(m, 0);
     return true;
 }
 
@@ -214,6 +248,21 @@ static bool may_unload(struct module *m, struct buf *error) REQUIRES(gil)
     unload_function unload = NULL;
     if (m->running > 0) { /* it calls MODULE UNLOAD, or waits for the world in another call */
         buf_append_cstr(error, "the module is running");
+        return false;
+    }
+    if (types_are_there(m)) {
+        buf_append_cstr(error,
+                        "the module exports one or more module-side data types, can't unload");
+        return false;
+    }
+    if (m->blocked > 0) {
+        buf_append_cstr(error, "the module has blocked clients. Please wait for them to be "
+                               "unblocked and try again");
+        return false;
+    }
+    if (m->timers > 0) {
+        buf_append_cstr(error, "the module holds timer that is not fired. Please stop the timer or "
+                               "wait until it fires.");
         return false;
     }
     if (shared_apis_are_used(m)) {
@@ -247,8 +296,11 @@ bool loader_unload(struct slice name, struct buf *error)
     if (!may_unload(m, error)) {
         return false;
     }
-    withdraw(m);
+    bool gone = withdraw(m);
+    assert(gone);
+    (void)gone;
     loaded_remove(m);
+    tell_change(m, 1);
     if (dlclose(m->library) != 0) {
         log_warning("Module '%s' could not be closed: %s", m->name, dlerror());
     }

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/rand.h"
 #include "engine/latency.h"
-#include "module/context.h"
+#include "module/type_io.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,6 +77,20 @@ static void rm_latency_add_sample(const char *event, mstime_t latency)
     }
 }
 
+static void rm_log_io_error(RedisModuleIO *io, const char *level, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+static void rm_log_io_error(RedisModuleIO *io, const char *level, const char *format, ...)
+{
+    char line[LINE_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (level_of(level) >= log_level()) {
+        log_write(level_of(level), "<%s> %s", io->type->module->name, line);
+    }
+}
+
 const struct api_function service_functions[] = {
     API(Milliseconds, rm_milliseconds),
     API(Microseconds, rm_microseconds),
@@ -85,6 +99,7 @@ const struct api_function service_functions[] = {
     API(GetRandomBytes, rm_get_random_bytes),
     API(GetRandomHexChars, rm_get_random_hex_chars),
     API(Log, rm_log),
+    API(LogIOError, rm_log_io_error),
     API(_Assert, rm_assert),
     API(LatencyAddSample, rm_latency_add_sample),
     {NULL, NULL},

@@ -9,7 +9,8 @@ bool world_run(RedisModuleCtx *ctx, void (*work)(void *data), void *data) NO_THR
 {
     bool stands = ctx->held == ACCESS_WORLD;
     bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
-    if (!stands && (!ctx->call || amid)) {
+    bool within = ctx->held == ACCESS_NONE;     /* another command, which has the lock */
+    if (within || (!stands && ((!ctx->call && !ctx->alone) || amid))) {
         return false;
     }
     if (!stands) {
@@ -20,7 +21,9 @@ bool world_run(RedisModuleCtx *ctx, void (*work)(void *data), void *data) NO_THR
     keyspace_unlock_exclusive();
     if (!stands) {
         gil_stop_world();
-        run_want_world(ctx->call->cmd);
+        if (ctx->call) {
+            run_want_world(ctx->call->cmd);
+        }
     }
     work(data);
     if (!stands) {

@@ -39,6 +39,7 @@ static void adopt(struct server_thread *t, void *argument)
 {
     struct client *c = argument;
     client_adopt(c, t);
+    client_tell_come(c);
     c->commands_marked = c->commands;
 }
 

@@ -53,7 +53,7 @@ struct move_request {
 /* Flags that say nothing about where the client has to be. */
 #define CLIENT_FREE_FLAGS                                                                          \
     (CLIENT_UNIX | CLIENT_LOCAL | CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP_NEXT | CLIENT_REPLY_SKIP |  \
-     CLIENT_NO_EVICT | CLIENT_TLS)
+     CLIENT_NO_EVICT | CLIENT_TLS | CLIENT_TOLD)
 
 /* True between two requests: nothing read, nothing to send, nothing under way. */
 static bool may_move(const struct client *c)

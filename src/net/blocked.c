@@ -155,7 +155,7 @@ static void conclude(struct blocked *b)
             } else if (c->flags & CLIENT_CLOSE_AFTER_REPLY) {
                 client_close_asap(c);
             }
-            if (input_bytes(c).len > 0) {
+            if (input_bytes(c).len > 0 || c->held) {
                 server_thread_make_ready(t, c);
                 t->more_to_do = true; /* should the turn be past its ready list */
             }
@@ -257,7 +257,8 @@ void blocked_join_peers(struct client *c)
 bool blocked_unblock(struct client *c, enum parked_reason reason)
 {
     struct blocked *b = c->blocked;
-    if (!b || c->flags & CLIENT_CLOSE_ASAP) {
+    bool stays = b && reason != PARKED_DEMOTED && parked_stays(b->parked);
+    if (!b || stays || c->flags & CLIENT_CLOSE_ASAP) {
         return false;
     }
     keyspace_lock_exclusive();
@@ -325,16 +326,17 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     t->timer_ms = INT64_MAX;
 }
 
-void blocked_run_timeouts(struct server_thread *t)
+bool blocked_run_timeouts(struct server_thread *t)
 {
     if (t->timeout_count == 0 || t->timeouts[0]->deadline_ms >= t->timer_ms) {
-        return; /* nothing, or not before the timer */
+        return false; /* nothing, or not before the timer */
     }
+    uint32_t before = t->timeout_count;
     int64_t now_ms = mono_ms();
     while (end_due(t, now_ms)) {
     }
     if (t->timeout_count == 0) {
-        return;
+        return true;
     }
     int64_t left_ms = t->timeouts[0]->deadline_ms - now_ms;
     left_ms = left_ms > TIMER_MAX_MS ? TIMER_MAX_MS : left_ms;
@@ -342,6 +344,7 @@ void blocked_run_timeouts(struct server_thread *t)
     struct timeval left = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
     event_add(t->timer, &left);
     t->timer_ms = now_ms + left_ms;
+    return t->timeout_count != before;
 }
 
 void blocked_setup_thread(struct server_thread *t)

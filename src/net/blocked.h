@@ -19,8 +19,9 @@ void blocked_begin(struct client *c, struct call *call, bool silent) REQUIRES(ke
  * to other threads. No lock. After each batch's replies, so that those of a client keep their
  * order. */
 void blocked_deliver(struct server_thread *t) EXCLUDES(keyspace_lock);
-/* The end of a turn: ends the waits whose time has come, and sets the timer for the next one. */
-void blocked_run_timeouts(struct server_thread *t) EXCLUDES(keyspace_lock);
+/* The end of a turn: ends the waits whose time has come, and sets the timer for the next one.
+ * True when there were some. */
+bool blocked_run_timeouts(struct server_thread *t) EXCLUDES(keyspace_lock);
 /* The client is marked for closing: it is served no more. Owner, or world. Harmless when it is not
  * blocked. */
 void blocked_abandon(struct client *c);

@@ -98,8 +98,9 @@ static void take_over_ready(struct server_thread *t, struct turn_context *outer)
 static void serve(void)
 {
     struct server_thread *t = server_thread_self();
-    if (!t) {
-        return; /* no server thread runs the script: others answer */
+    if (!t || !turn_running(t->batch)) {
+        return; /* no server thread runs it, or out of a batch (a module that is called back for a
+                   client that has waited): others answer */
     }
     if (!spare) {
         create_spare();
@@ -107,11 +108,11 @@ static void serve(void)
     struct turn_context *outer = spare;
     uint64_t writer = tracking_writer;
     int64_t wall_us = t->wall_us;
-    const struct session *session = busy_session();
+    const struct client *running = turn_running(t->batch);
     turn_each_client(t->batch, mark);
     exchange(t, outer);
     t->wall_us = clock_wall_us();
-    turn_settle(t, outer->batch, &outer->reply, client_of(session));
+    turn_settle(t, outer->batch, &outer->reply, running);
     reply_reset(&t->reply);
     take_over_ready(t, outer);
     event_base_loop(t->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);

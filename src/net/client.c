@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "base/stats.h"
 #include "engine/execute.h"
+#include "engine/modules.h"
 #include "engine/transaction.h"
 #include "net/blocked.h"
 #include "net/feed.h"
+#include "net/held.h"
 #include "net/client_memory.h"
 #include "net/durable.h"
 #include "net/input.h"
@@ -103,6 +105,30 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
             input_receive_later(c->thread, c); /* which may have waited for output to go first */
         }
     }
+}
+
+static void tell(const struct client *c, unsigned part)
+{
+    struct modules_facts facts = {.session = &c->session,
+                                  .first =
+                                      (c->flags & CLIENT_TLS ? MODULES_CLIENT_TLS : 0) |
+                                      (c->flags & CLIENT_BLOCKED ? MODULES_CLIENT_BLOCKED : 0) |
+                                      (c->flags & CLIENT_UNIX ? MODULES_CLIENT_UNIX : 0)};
+    modules_news(MODULES_CLIENT, part, &facts);
+}
+
+void client_tell_come(struct client *c)
+{
+    if (!(c->flags & CLIENT_TOLD) && !(modules_want(MODULES_CLIENT) && keyspace_is_busy())) {
+        c->flags |= CLIENT_TOLD;
+        tell(c, 0);
+    }
+}
+
+void client_tell_gone(struct client *c)
+{
+    client_tell_come(c);
+    tell(c, 1);
 }
 
 void client_adopt(struct client *c, struct server_thread *thread)
@@ -214,10 +240,7 @@ void client_destroy(struct client *c)
     output_discard(c);
     parser_deinit(&c->parser);
     buf_deinit(&c->pending);
-    if (c->held) {
-        parser_release(&c->held->request);
-        mem_free(c->held);
-    }
+    held_forget(c);
     session_deinit(&c->session);
     mem_free(c->local_addr);
     tls_destroy(&c->tls);
@@ -258,7 +281,7 @@ size_t client_memory_bytes(const struct client *c)
 {
     return mem_usable_size(c) + c->pending.capacity + parser_memory_bytes(&c->parser) +
            transaction_bytes(&c->session) + c->out_bytes +
-           c->out_count * sizeof(struct output_piece) + (c->held ? mem_usable_size(c->held) : 0) +
+           c->out_count * sizeof(struct output_piece) + held_memory_bytes(c) +
            blocked_memory_bytes(c) + subscriptions_memory_bytes(c) + tracking_memory_bytes(c) +
            (c->tls ? tls_memory_bytes(c->tls) : 0);
 }

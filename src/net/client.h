@@ -49,6 +49,7 @@ enum client_flag {
         1 << 21,          /* its input is in use by the batch of a script (busy.h): not read now */
     CLIENT_FED = 1 << 22, /* has a feed, and gets nothing else (feed.h) */
     CLIENT_AUDITED = 1 << 23, /* what it does is told in the log (audit.h) */
+    CLIENT_TOLD = 1 << 24,    /* modules know that it has come */
 };
 
 /* A piece of unsent output: a copy of bytes, or a reference to a blob. */
@@ -58,12 +59,6 @@ struct output_piece {
     size_t len;
     struct blob *blob;
     char copy[];
-};
-
-/* A request that waits (CLIENT PAUSE): deep copies. */
-struct held_request {
-    struct request request;
-    char bytes[];
 };
 
 struct client {
@@ -89,8 +84,8 @@ struct client {
     size_t pending_pos;
     int low_water_bytes; /* SO_RCVLOWAT of the socket */
     struct parser parser;
-    struct held_request *held;
-    struct blocked *blocked; /* while CLIENT_BLOCKED */
+    struct held_request *held; /* requests before those of the input (held.h); NULL: none */
+    struct blocked *blocked;   /* while CLIENT_BLOCKED */
     struct continuation continuation;
     const struct command *continuation_cmd;
     uint64_t continuation_ticks;
@@ -130,6 +125,11 @@ void client_abandon(struct client *c);
 void client_close_asap(struct client *c);
 /* Frees it; owner's thread, or when threads are gone. */
 void client_destroy(struct client *c);
+/* Tells modules that have asked (engine/modules.h) that the client has come, once, and that it
+ * goes. Owner, awake; takes the keyspace lock then. Beside a script that takes long the former is
+ * put off: the flag tells. */
+void client_tell_come(struct client *c);
+void client_tell_gone(struct client *c);
 
 /* Number of clients, all threads. */
 uint64_t client_count(void);

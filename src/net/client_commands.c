@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "engine/auth.h"
 #include "net/blocked.h"
 #include "net/client_commands_priv.h"
 #include "net/monitor.h"
@@ -250,6 +251,10 @@ PLAIN_COMMAND(quit_command)
 PLAIN_COMMAND(reset_command)
 {
     struct client *client = client_of(c->session);
+    if (c->held == ACCESS_SHARED && auth_wants_exclusive(c->session)) {
+        call_need_exclusive(c);
+        return;
+    }
     monitor_remove(client);
     subscriptions_end(client, c->reply);
     tracking_disable(client);

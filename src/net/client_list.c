@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "net/blocked.h"
 #include "net/feed.h"
+#include "net/held.h"
 #include "engine/transaction.h"
 #include "net/input.h"
 #include "net/subscriptions.h"
@@ -163,7 +164,7 @@ static const char *command_name(const struct client *c, const struct command *ru
     if (c->session.execution) {
         running = c->session.execution->cmd;
     }
-    if (!running && c->held) {
+    if (!running && c->flags & CLIENT_PAUSED && !c->blocked) {
         const struct request *request = &c->held->request;
         running = command_find(request->argv[0]);
         if (running && running->subcommands && request->argc > 1) {
@@ -179,11 +180,7 @@ static const char *command_name(const struct client *c, const struct command *ru
 /* Bytes of the request that is being read or waits. */
 static size_t argument_bytes(const struct client *c)
 {
-    size_t bytes = parser_memory_bytes(&c->parser) + blocked_memory_bytes(c);
-    for (int i = 0; c->held && i < c->held->request.argc; i++) {
-        bytes += c->held->request.argv[i].len;
-    }
-    return bytes;
+    return parser_memory_bytes(&c->parser) + blocked_memory_bytes(c) + held_argument_bytes(c);
 }
 
 /* Appends `label` (with its '=') and the value; `text` may be NULL. */

@@ -107,7 +107,7 @@ static void let_go(struct server_thread *t, struct client *c)
     if (c->flags & CLIENT_PEER_CLOSED) {
         input_receive_later(t, c);
     }
-    if (!(c->flags & CLIENT_CLOSE_ASAP) && input_bytes(c).len > 0) {
+    if (!(c->flags & CLIENT_CLOSE_ASAP) && (input_bytes(c).len > 0 || c->held)) {
         server_thread_make_ready(t, c);
         t->more_to_do = true; /* should the turn be past its ready list */
     }

@@ -25,8 +25,5 @@ static inline bool memory_is_short(void)
 {
     return atomic_load_explicit(&evict_failing, memory_order_relaxed);
 }
-/* A copy of a request that is prepared anew in the thread's next batch, as struct client's
- * `held`. */
-struct held_request *memory_hold_request(const struct request *request);
 
 #endif

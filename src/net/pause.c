@@ -10,6 +10,7 @@
 #include "keyspace/evict.h"
 #include "keyspace/expire.h"
 #include "keyspace/lock.h"
+#include "net/held.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -25,15 +26,6 @@ static struct {
     _Atomic uint64_t waiting;
     _Atomic uint64_t last_order;
 } pause_state;
-
-/* What held_request.bytes holds: who waited first goes on first. */
-struct held_head {
-    uint64_t order;
-    uint64_t copy[]; /* of the request */
-};
-
-_Static_assert(offsetof(struct held_request, bytes) % _Alignof(struct held_head) == 0,
-               "the head lies at the start of the bytes");
 
 static int64_t word_until_ms(uint64_t word)
 {
@@ -109,9 +101,14 @@ void pause_start(enum pause_reason reason, bool all_commands, int64_t until_ms)
     suspend_deletions(true);
 }
 
+/* Who waited first goes on first. */
 static uint64_t order_of(const struct client *c)
 {
-    return ((const struct held_head *)c->held->bytes)->order;
+    uint64_t order = 0;
+    for (const struct held_request *held = c->held; held && !order; held = held->next) {
+        order = held->order; /* those before it were taken out of a batch (turn_cut.c) */
+    }
+    return order;
 }
 
 static int compare_order(const void *a, const void *b)
@@ -184,21 +181,12 @@ int64_t pause_until_ms(bool *all_commands)
     return word_until_ms(word);
 }
 
-/* One allocation: the request, its order, and the copy. */
-static struct held_request *copy_request(const struct request *request)
-{
-    struct held_request *held =
-        mem_alloc(sizeof(*held) + sizeof(struct held_head) + request_copy_bytes(request));
-    struct held_head *head = (struct held_head *)held->bytes;
-    head->order = atomic_fetch_add_explicit(&pause_state.last_order, 1, memory_order_relaxed);
-    held->request = request_copy(request, head->copy);
-    return held;
-}
-
 void pause_hold(struct client *c, const struct request *request)
 {
-    assert(!c->held && !(c->flags & CLIENT_PAUSED));
-    c->held = copy_request(request);
+    assert(!(c->flags & CLIENT_PAUSED));
+    held_put_first(c, request);
+    c->held->order =
+        atomic_fetch_add_explicit(&pause_state.last_order, 1, memory_order_relaxed) + 1;
     c->flags |= CLIENT_PAUSED;
     atomic_fetch_add_explicit(&pause_state.waiting, 1, memory_order_relaxed);
 }

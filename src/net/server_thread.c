@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "base/thread_cpus.h"
 #include "engine/gil.h"
+#include "engine/modules.h"
 #include "keyspace/reclaim.h"
 #include "net/blocked.h"
 #include "net/busy.h"
@@ -140,6 +141,15 @@ static void pin(struct server_thread *t)
     }
 }
 
+/* Modules are told that the thread is about to sleep (0), or awake (1). */
+static void tell_modules(struct server_thread *t, unsigned part)
+{
+    if (modules_want(MODULES_EVENT_LOOP) && !keyspace_is_busy()) {
+        modules_tell_news(MODULES_EVENT_LOOP, part, NULL);
+        turn_deliver_late(t);
+    }
+}
+
 static void note_cpu_clock(struct server_thread *t)
 {
     clockid_t clock;
@@ -161,11 +171,13 @@ static void *run(void *arg)
         t->more_to_do = false;
         event_base_loop(t->base, EVLOOP_ONCE | (blocks ? 0 : EVLOOP_NONBLOCK));
         server_thread_wake(t);
+        tell_modules(t, 1);
         if (unlikely(t->unread_count > 0)) {
             input_receive_unread(t);
         }
         turn_run(t);
         subscriptions_wait_for_others(t);
+        tell_modules(t, 0);
         sleep_now(t);
     }
     server_thread_wake(t);

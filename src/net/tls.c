@@ -237,6 +237,20 @@ const X509 *tls_certificate(const struct tls *tls)
     return SSL_get0_peer_certificate(tls->ssl);
 }
 
+bool tls_append_certificate(const struct tls *tls, struct buf *out)
+{
+    const X509 *certificate = tls_certificate(tls);
+    BIO *text = certificate ? BIO_new(BIO_s_mem()) : NULL;
+    char *bytes = NULL;
+    bool done = text && PEM_write_bio_X509(text, (X509 *)certificate) == 1;
+    if (done) {
+        long len = BIO_get_mem_data(text, &bytes);
+        buf_append(out, bytes, (size_t)len);
+    }
+    BIO_free(text);
+    return done;
+}
+
 /* Also for a resumed session, whose certificate was looked at under an older list. */
 static bool peer_is_allowed(const struct tls *tls)
 {

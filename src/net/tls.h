@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct buf;
 struct tls;
 
 enum tls_status {
@@ -68,6 +69,8 @@ size_t tls_memory_bytes(const struct tls *tls);
 /* The peer's certificate, borrowed; NULL when it has shown none. */
 struct x509_st; /* OpenSSL's X509 */
 const struct x509_st *tls_certificate(const struct tls *tls);
+/* Appends it as PEM; false when the peer has shown none. */
+bool tls_append_certificate(const struct tls *tls, struct buf *out);
 /* Frees what all connections share. Boot's reverse. */
 void tls_teardown(void);
 

@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "engine/auth.h"
 #include "engine/execute.h"
+#include "engine/filter.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
 #include "engine/parked.h"
@@ -22,6 +23,7 @@
 #include "net/audit.h"
 #include "net/blocked.h"
 #include "net/feed.h"
+#include "net/held.h"
 #include "net/client_memory.h"
 #include "net/durable.h"
 #include "net/input.h"
@@ -125,6 +127,7 @@ static inline struct call *add_call(struct server_thread *t, struct batch_client
     call->duration_ticks = 0;
     call->held = ACCESS_NONE;
     call->failed = call->nested = call->needs_exclusive = call->told = false;
+    call->secrets = 0;
     call->retry = call->waits = call->propagated = call->has_told_peers = false;
     call->parked = NULL;
     call->continuation = (struct continuation){NULL, NULL, NULL, ACCESS_NONE};
@@ -214,11 +217,14 @@ static __attribute__((noinline)) bool goes_on(struct server_thread *t, struct ba
     struct client *c = bc->client;
     uint32_t flags = transaction_flags(call);
     t->batch->looks_ahead |= flags & CMD_LOOKS_AHEAD;
-    if (call->cmd->flags & CMD_MAY_WAIT && parked_possible(call)) {
+    bool is_modules = call->cmd->flags & CMD_MODULE;
+    if (call->cmd->flags & CMD_MAY_WAIT &&
+        (parked_possible(call) || (is_modules && !turn_may_be_cut(c)))) {
         /* What follows may have to wait. Most clients send nothing behind: others go on. */
-        bc->exhausted = input_bytes(c).len == 0;
+        bc->exhausted = input_bytes(c).len == 0 && !c->held;
         return false;
     }
+    bc->uncertain |= is_modules;
     if (call->execution) {
         prefetch_execution(t->batch, call->execution);
     }
@@ -243,10 +249,7 @@ decide_refused(struct server_thread *t, struct batch_client *bc, struct call *ca
     struct client *c = bc->client;
     if (call->refusal.ptr == memory_limit_refusal && t->batch->call_count > 1) {
         /* What stands before it may free memory: it is looked at after that. */
-        struct request request = {call->argc, call->argv, call->blobs};
-        c->held = memory_hold_request(&request);
-        parser_release(&request);
-        drop_call(t, bc);
+        turn_put_off(t, bc, call);
         return REFUSED_ENDS;
     }
     if (spoil_transaction(t, bc, call)) {
@@ -269,17 +272,18 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
     struct request request;
     const char *error = NULL;
     if (unlikely(c->held)) {
-        request = c->held->request;
-        bc->held = c->held;
-        bc->owns = true;
-        c->held = NULL;
-        *rest = input_bytes(c).len;
+        request = turn_take_held(bc, rest);
     } else if (!next_request(t, c, limits, &request, rest, &error)) {
+        if (unlikely(error) && bc->uncertain) {
+            return false; /* met again by the next batch, which may close the client */
+        }
         if (unlikely(error)) {
             add_protocol_error(t, bc, error);
         }
         bc->exhausted = true;
         return false;
+    } else if (filter_wanted()) { /* one that was held has been filtered */
+        filter_request(&c->session, &request, &t->arena);
     }
     struct call *call = add_call(t, bc, &request);
     call_prepare(call, &t->arena);
@@ -297,6 +301,10 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
         return false;
     }
     if (unlikely(transaction_concerns(call))) {
+        if (bc->uncertain) {
+            turn_put_off(t, bc, call);
+            return false;
+        }
         bc->owns = true;
         transaction_advance(call, &t->arena);
         if (call->refusal.ptr) {
@@ -316,6 +324,14 @@ static ALWAYS_INLINE bool parse_one(struct server_thread *t, struct batch_client
     return likely(usual) || goes_on(t, bc, call);
 }
 
+static __attribute__((noinline)) void tell_of_client(struct batch_client *bc)
+{
+    client_tell_come(bc->client); /* if that was put off */
+    if (bc->client->flags & CLIENT_AUDITED) {
+        audit_tell(bc->client, bc->calls, bc->count);
+    }
+}
+
 /* Adds a client's requests to the batch, as many as there is room for. */
 static struct batch_client *parse_client(struct server_thread *t, struct client *c)
 {
@@ -327,7 +343,7 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
     bc->calls = &b->calls[b->call_count];
     bc->count = bc->ran = bc->accounted = 0;
     bc->access = ACCESS_NONE;
-    bc->world_last = bc->owns = bc->wrote = false;
+    bc->world_last = bc->uncertain = bc->owns = bc->wrote = false;
     bc->replied = bc->carried = 0;
     bc->held = NULL;
     bc->exhausted = !turn_may_parse(c);
@@ -342,8 +358,8 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
             break;
         }
     }
-    if (unlikely(c->flags & CLIENT_AUDITED)) {
-        audit_tell(c, bc->calls, bc->count);
+    if (unlikely((c->flags & (CLIENT_AUDITED | CLIENT_TOLD)) != CLIENT_TOLD)) {
+        tell_of_client(bc);
     }
     return bc;
 }
@@ -352,7 +368,7 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
 static void fill_batch(struct server_thread *t)
 {
     struct batch *b = t->batch;
-    b->call_count = b->client_count = b->key_count = 0;
+    b->call_count = b->client_count = b->key_count = b->cut = 0;
     b->log_faults = durable_begin_batch();
     b->looks_ahead = 0;
     b->limits = (struct parser_limits){INT32_MAX, resp_max_bulk_bytes, true};
@@ -374,6 +390,8 @@ static void fill_batch(struct server_thread *t)
 
 #define REPLY_FLAGS (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP | CLIENT_REPLY_SKIP_NEXT)
 #define SUPPRESSED_FLAGS (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIP)
+/* Nothing more of such a client's runs. */
+#define STOPPED_FLAGS (CLIENT_CLOSE_ASAP | CLIENT_BLOCKED)
 
 /* Runs a call of a client that has used CLIENT REPLY: drops what it replies where none is wanted.
  */
@@ -465,6 +483,14 @@ static void follow_select(struct batch_client *bc, int index)
     }
 }
 
+/* A module's command has made the client another user, which may be allowed less. */
+static void follow_user(struct server_thread *t, struct batch_client *bc, int index)
+{
+    for (int i = index + 1; i < bc->count; i++) {
+        call_check_user_again(&bc->calls[i], &t->arena);
+    }
+}
+
 /* Runs one such call, or one of a client that has used CLIENT REPLY; adds to *slow_ticks what it
  * took. */
 static __attribute__((noinline)) void run_special(struct server_thread *t, struct batch_client *bc,
@@ -475,6 +501,7 @@ static __attribute__((noinline)) void run_special(struct server_thread *t, struc
     uint64_t begin = clock_ticks() - parked_served_ticks;
     bool silent = c->flags & SUPPRESSED_FLAGS;
     int db_index = c->session.db_index;
+    const struct acl_user *user = c->session.acl;
     if (c->flags & REPLY_FLAGS) {
         run_suppressed(t, c, call);
     } else {
@@ -489,8 +516,13 @@ static __attribute__((noinline)) void run_special(struct server_thread *t, struc
     if (unlikely(c->session.db_index != db_index)) {
         follow_select(bc, index);
     }
+    if (unlikely(c->session.acl != user)) {
+        follow_user(t, bc, index);
+    }
     if (unlikely(call->waits)) {
-        assert(index == bc->count - 1); /* what follows must not run before it */
+        if (unlikely(index < bc->count - 1)) { /* what follows must not run before it */
+            turn_cut(t, bc, index);
+        }
         begin_wait(c, call, silent);
     }
     if (call->continuation.step) {
@@ -526,8 +558,13 @@ static __attribute__((noinline)) void promote(struct batch *b, struct batch_clie
     b->phase_calls -= left;
 }
 
+/* What a hold has begun the next one goes on with. */
 static inline void note_pieces(struct batch_client *bc, uint32_t begin, uint32_t end)
 {
+    if (unlikely(bc->replied > bc->carried) && bc->pieces[bc->replied - 1].end == begin) {
+        bc->pieces[bc->replied - 1].end = end;
+        return;
+    }
     bc->pieces[bc->replied].begin = begin;
     bc->pieces[bc->replied].end = end;
     bc->replied += end > begin;
@@ -551,14 +588,27 @@ look_at_memory(struct server_thread *t) NO_THREAD_SAFETY_ANALYSIS
     keyspace_lock_exclusive();
 }
 
-static void run_client(struct server_thread *t, struct batch_client *bc, uint64_t *slow_ticks)
+/* Slow calls, and waiters that were served, have used up the hold. */
+static inline bool is_used_up(uint64_t others_ticks)
+{
+    return unlikely(others_ticks) && clock_ticks_to_ns(others_ticks) > HOLD_MAX_NS;
+}
+
+/* Runs the client's ordinary calls, as far as the hold goes. False when there are some left for
+ * another hold. */
+static bool run_client(struct server_thread *t, struct batch_client *bc, uint64_t *slow_ticks)
 {
     int count = bc->count - bc->world_last;
     enum call_access access = bc->access;
     uint64_t log_before = commit_appended();
+    bool is_done = true;
     tracking_writer = bc->client->session.id;
     uint32_t begin = reply_begin(&t->reply, bc->client->session.proto);
-    while (bc->ran < count && likely(!(bc->client->flags & CLIENT_CLOSE_ASAP))) {
+    while (bc->ran < count && likely(!(bc->client->flags & STOPPED_FLAGS))) {
+        if (is_used_up(*slow_ticks)) {
+            is_done = false;
+            break;
+        }
         struct call *call = &bc->calls[bc->ran];
         call->held = access;
         t->batch->running = call;
@@ -575,11 +625,15 @@ static void run_client(struct server_thread *t, struct batch_client *bc, uint64_
     t->batch->running = NULL;
     note_pieces(bc, begin, reply_end(&t->reply));
     bc->wrote |= access == ACCESS_EXCLUSIVE && commit_appended() != log_before;
+    return is_done;
 }
 
-void turn_run_client(struct server_thread *t, struct batch_client *bc, uint64_t *slow_ticks)
+void turn_run_client(struct server_thread *t, struct batch_client *bc)
 {
-    run_client(t, bc, slow_ticks);
+    uint64_t slow_ticks;
+    do {
+        slow_ticks = 0;
+    } while (!run_client(t, bc, &slow_ticks));
 }
 
 /* Runs clients of one access mode from `from` on, until slow calls, or waiters that were served,
@@ -591,12 +645,11 @@ static int run_some(struct server_thread *t, enum call_access access, int from)
     b->hold = (struct hold){clock_ticks(), served, &slow_ticks};
     struct batch_client *bc = b->clients + from, *end = b->clients + b->client_count;
     while (bc < end) {
-        if (bc->access == access) {
-            run_client(t, bc, &slow_ticks);
+        if (bc->access == access && !run_client(t, bc, &slow_ticks)) {
+            break;
         }
         bc++;
-        uint64_t others_ticks = slow_ticks + parked_served_ticks - served;
-        if (unlikely(others_ticks) && clock_ticks_to_ns(others_ticks) > HOLD_MAX_NS) {
+        if (is_used_up(slow_ticks + parked_served_ticks - served)) {
             break;
         }
     }
@@ -765,12 +818,12 @@ static void run_batch(struct server_thread *t)
     }
     t->batch->log_position =
         may_write ? durable_end_writes(log_before, t->batch->log_faults, goes_on_after(t)) : 0;
+    uint64_t calls = (uint64_t)(t->batch->call_count - t->batch->cut);
     stats_add(STAT_BATCHES, 1);
-    stats_add(STAT_BATCH_COMMANDS, (uint64_t)t->batch->call_count);
-    stats_max(STAT_BATCH_MAX, (uint64_t)t->batch->call_count);
+    stats_add(STAT_BATCH_COMMANDS, calls);
+    stats_max(STAT_BATCH_MAX, calls);
     atomic_store_explicit(&t->commands,
-                          atomic_load_explicit(&t->commands, memory_order_relaxed) +
-                              (uint64_t)t->batch->call_count,
+                          atomic_load_explicit(&t->commands, memory_order_relaxed) + calls,
                           memory_order_relaxed);
 }
 
@@ -788,8 +841,10 @@ static void release_calls(struct batch_client *bc)
             transaction_release(call->execution);
         }
     }
-    if (unlikely(bc->held)) {
-        mem_free(bc->held);
+    while (unlikely(bc->held)) {
+        struct held_request *held = bc->held;
+        bc->held = held->next;
+        mem_free(held);
     }
 }
 
@@ -877,6 +932,15 @@ void turn_serve(struct server_thread *t)
     t->input_used = 0;
 }
 
+void turn_deliver_late(struct server_thread *t)
+{
+    subscriptions_wake_others(t);
+    tracking_wake_others(t);
+    subscriptions_deliver(t);
+    tracking_deliver(t);
+    blocked_deliver(t);
+}
+
 void turn_run(struct server_thread *t)
 {
     memory_keep(t);
@@ -903,13 +967,10 @@ void turn_run(struct server_thread *t)
     t->input_used = 0;
     if (unlikely(t->suspended_count > 0)) {
         turn_step_suspended(t);
-        subscriptions_wake_others(t);
-        tracking_wake_others(t);
-        subscriptions_deliver(t);
-        tracking_deliver(t);
+        turn_deliver_late(t);
     }
     blocked_deliver(t);
-    blocked_run_timeouts(t);
+    bool is_late = blocked_run_timeouts(t);
     if (unlikely(t->committing_count > 0)) {
         durable_deliver(t);
     }
@@ -923,5 +984,9 @@ void turn_run(struct server_thread *t)
     }
     if (unlikely(t->closing_count > 0)) {
         turn_close_clients(t);
+        is_late = true;
+    }
+    if (unlikely(is_late)) {
+        turn_deliver_late(t);
     }
 }

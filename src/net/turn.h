@@ -18,6 +18,9 @@ void batch_destroy(struct batch *b);
 /* One turn: everything on the ready list, one slice of every suspended client, then the closing
  * list. */
 void turn_run(struct server_thread *t);
+/* What was done for the thread, or by it, outside of a batch (a module's callbacks) goes its way:
+ * messages, replies to clients that have waited. */
+void turn_deliver_late(struct server_thread *t);
 /* Accounts of what the calling server thread has run and moved in this turn, early: for a call that
  * shows them (engine/execute.h, call_settle_accounts). On another thread nothing. */
 void turn_account_so_far(void);
@@ -33,6 +36,8 @@ void turn_settle(struct server_thread *t, struct batch *batch, struct reply *rep
 /* Frees those of the thread's clients that are marked for closing, but for those that the turn
  * which stands still goes on with, and those that wait for keys or watch some. */
 void turn_close_beside_script(struct server_thread *t);
+/* The client of whose call in the batch the thread is amid; NULL: of none. */
+const struct client *turn_running(const struct batch *batch);
 /* Visits the clients of a batch. */
 void turn_each_client(const struct batch *batch, void (*visit)(struct client *c));
 

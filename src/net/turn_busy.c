@@ -29,7 +29,6 @@ void turn_refuse_call(struct server_thread *t, struct call *call, const char *wh
  * these do, with nothing held. */
 static void refuse_client(struct server_thread *t, struct batch_client *bc, const char *why)
 {
-    uint64_t slow_ticks = 0;
     enum call_access access = bc->access;
     for (int i = bc->ran; i < bc->count - bc->world_last; i++) {
         if (!(bc->calls[i].cmd && bc->calls[i].cmd->flags & CMD_ALLOW_BUSY)) {
@@ -37,7 +36,7 @@ static void refuse_client(struct server_thread *t, struct batch_client *bc, cons
         }
     }
     bc->access = ACCESS_NONE;
-    turn_run_client(t, bc, &slow_ticks);
+    turn_run_client(t, bc);
     bc->access = access;
 }
 
@@ -96,6 +95,11 @@ void turn_settle(struct server_thread *t, struct batch *batch, struct reply *rep
         commit_kick();
         durable_deliver(t);
     }
+}
+
+const struct client *turn_running(const struct batch *batch)
+{
+    return batch->running ? client_of(batch->running->session) : NULL;
 }
 
 void turn_each_client(const struct batch *batch, void (*visit)(struct client *c))

@@ -68,7 +68,8 @@ static bool may_take_long(const struct batch *b)
     for (int i = 0; i < b->call_count; i++) {
         const struct call *call = &b->calls[i];
         uint32_t flags = call->cmd ? transaction_flags(call) : 0;
-        if (flags & CMD_SLOW && !(call->cmd->flags & CMD_BARRIER)) {
+        if (flags & CMD_SLOW &&
+            (!(call->cmd->flags & CMD_BARRIER) || call->cmd->flags & CMD_MODULE)) {
             return true;
         }
     }

@@ -2,13 +2,14 @@
  * on no list any more. */
 #include "net/turn_priv.h"
 
+#include "engine/modules.h"
 #include "net/client.h"
 
-/* What it waits for and watches is the keyspace's, which is not to be had beside a script that
- * takes long. */
+/* What it waits for and watches, and who is told that it goes, is the keyspace's, which is not to
+ * be had beside a script that takes long. */
 static bool needs_keyspace(const struct client *c)
 {
-    return c->blocked || c->session.watches.count > 0;
+    return c->blocked || c->session.watches.count > 0 || modules_want(MODULES_CLIENT);
 }
 
 static bool may_close(const struct client *c)
@@ -33,6 +34,7 @@ void turn_close_clients(struct server_thread *t)
         struct client *c = t->closing[i];
         bool may = may_close(c);
         if (likely(may && !(c->flags & CLIENT_ON_READY_LIST))) {
+            client_tell_gone(c);
             client_destroy(c);
         } else {
             t->closing[kept++] = c;

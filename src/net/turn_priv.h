@@ -21,10 +21,11 @@ struct batch_client {
     bool world_last;
     bool wrote;                /* the log has grown while it had the lock, or the world */
     bool exhausted;            /* its input is parsed as far as it goes */
+    bool uncertain;            /* some call may wait that is not its last one (turn_cut.c) */
     bool owns;                 /* some call has blobs or an execution, or there is a held request */
     uint8_t replied;           /* phases in which it got replies, and `carried` */
     uint8_t carried;           /* 1: the first of `pieces` is of its batches before this one */
-    struct held_request *held; /* only when owns */
+    struct held_request *held; /* that it has taken, only when owns */
     struct reply_range pieces[ACCESS_WORLD + 2]; /* of the reply: the first `replied` are set */
 };
 
@@ -58,6 +59,7 @@ struct batch {
     struct batch_key keys[PREFETCH_KEYS];
     struct batch_client clients[BATCH_CALLS];
     int call_count, client_count;
+    int cut; /* calls that were taken back */
     int key_count;
     uint32_t looks_ahead; /* not 0: some call does */
     struct plan plan;
@@ -82,9 +84,21 @@ void turn_account_phase(struct server_thread *t);
 void turn_count_traffic(struct server_thread *t);
 
 /* turn.c: runs what is left of a client's ordinary calls. */
-void turn_run_client(struct server_thread *t, struct batch_client *bc, uint64_t *slow_ticks);
+void turn_run_client(struct server_thread *t, struct batch_client *bc);
 /* turn.c: the client's share of the batch is done, its replies are sent. */
 void turn_finish_client(struct server_thread *t, struct batch_client *bc);
+
+/* turn_cut.c: the call added last is looked at in the client's next batch, before what is behind
+ * it. */
+void turn_put_off(struct server_thread *t, struct batch_client *bc, struct call *call);
+/* turn_cut.c: the first of the client's requests that are held; *rest is not 0 where there is more
+ * behind it. */
+struct request turn_take_held(struct batch_client *bc, size_t *rest);
+/* turn_cut.c: whether what follows a call that may wait, but is not expected to, can be taken back:
+ * nobody has been told of it. */
+bool turn_may_be_cut(const struct client *c);
+/* turn_cut.c: call `index`, which has just run, waits: takes back those behind it. */
+void turn_cut(struct server_thread *t, struct batch_client *bc, int index);
 
 /* turn.c: removes what the thread's reads have found to be over. */
 void turn_run_expire_notes(struct server_thread *t);

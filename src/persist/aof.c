@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "engine/commit.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
@@ -259,7 +260,9 @@ static int create_base(struct aof_manifest *m)
         error = errno;
     }
     if (!error) {
+        modules_news(MODULES_PERSISTENCE, 5, NULL);
         error = aof_write_base(fd);
+        modules_news(MODULES_PERSISTENCE, error ? 4 : 3, NULL);
         close(fd);
         aof_manifest_add(m, buf_slice(&name), m->base_seq + 1, AOF_BASE);
     }
@@ -385,12 +388,14 @@ const char *aof_reload(void)
     propagate_switch(log_end.number, false);
     keyspace_unlock_exclusive();
     kept_begin();
+    modules_news(MODULES_LOADING, 1, NULL);
     bool fine = load_files() == LOAD_FINE;
     if (fine) {
         kept_drop();
     } else {
         kept_restore();
     }
+    modules_news(MODULES_LOADING, fine ? 3 : 4, NULL);
     keyspace_lock_exclusive();
     propagate_switch(log_end.number, true);
     keyspace_unlock_exclusive();

@@ -1,5 +1,6 @@
 /* A base as commands (aof-use-rdb-preamble no): strings by SET, all other values by RESTORE of
- * their payloads, which holds whatever a value has; libraries of functions by FUNCTION LOAD. */
+ * their payloads, which holds whatever a value has, but for those of modules that have a way of
+ * their own; libraries of functions by FUNCTION LOAD. */
 #include "persist/aof_priv.h"
 
 #include "base/num.h"
@@ -8,6 +9,7 @@
 #include "keyspace/expire.h"
 #include "persist/dots.h"
 #include "persist/payload.h"
+#include "persist/rdb_module.h"
 #include "persist/rdb_writer.h"
 #include "value/string.h"
 
@@ -79,6 +81,42 @@ static void write_dot(struct writer *out, const struct entry *e) NO_THREAD_SAFET
     }
 }
 
+/* A command by which a module makes its value. */
+static void put_command(void *context, int count, const struct slice *words)
+{
+    struct writer *out = context;
+    write_head(out, '*', (uint64_t)count);
+    for (int i = 0; i < count; i++) {
+        write_word(out, words[i]);
+    }
+}
+
+static void write_expiry(struct writer *out, const struct entry *e, int64_t expiry_ms)
+{
+    write_head(out, '*', 3);
+    write_word(out, SLICE("PEXPIREAT"));
+    write_word(out, entry_key(e));
+    write_number(out, expiry_ms);
+}
+
+/* False when its module leaves the writing to us. */
+static bool write_module(struct writer *out, const struct entry *e, int64_t expiry_ms)
+{
+    switch (rdb_module_emit(e, put_command, out)) {
+    case RDB_MODULE_HAS_NO_WAY:
+        return false;
+    case RDB_MODULE_FAILED:
+        out->w.error = EINVAL;
+        return true;
+    case RDB_MODULE_EMITTED:
+        break;
+    }
+    if (expiry_ms != ENTRY_NO_EXPIRY) {
+        write_expiry(out, e, expiry_ms);
+    }
+    return true;
+}
+
 static void write_entry(struct entry *e, void *context)
 {
     struct writer *out = context;
@@ -92,6 +130,9 @@ static void write_entry(struct entry *e, void *context)
     }
     if (entry_type(e) == VALUE_STRING) {
         write_string(out, e, expiry_ms);
+        return;
+    }
+    if (entry_type(e) == VALUE_MODULE && write_module(out, e, expiry_ms)) {
         return;
     }
     buf_clear(&out->payload);
@@ -117,9 +158,11 @@ static void write_db(struct writer *out, struct db *db, int64_t now_ms)
     write_word(out, SLICE("SELECT"));
     write_number(out, db->id);
     out->db = db;
+    module_value_db = db->id;
     do {
         cursor = db_scan(db, cursor, SCAN_KEYS, now_ms, write_entry, out);
     } while (cursor && !out->w.error);
+    module_value_db = -1;
 }
 
 static void write_libraries(struct writer *out) REQUIRES_SHARED(keyspace_lock)

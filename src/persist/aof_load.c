@@ -57,7 +57,7 @@ static bool leave_lock(struct replay *p) NO_THREAD_SAFETY_ANALYSIS
         keyspace_unlock_exclusive();
         reclaim_run();
     }
-    return load_step(p->done_bytes + p->r.at);
+    return load_step(p->done_bytes + p->r.at, true);
 }
 
 /* ---- one command ---- */

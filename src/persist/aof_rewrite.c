@@ -17,6 +17,7 @@
 #include "engine/fork_child.h"
 #include "engine/cron.h"
 #include "engine/info.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 #include "engine/snapshot.h"
 #include "keyspace/db.h"
@@ -126,7 +127,6 @@ static int switch_and_fork(int fd) EXCLUDES(keyspace_lock)
     if (fd >= 0) {
         aof_log_into(fd, 0);
     }
-    stats_add(STAT_AOF_REWRITES, 1);
     int pid = child_report_fork(CHILD_AOF_REWRITE, -1);
     if (pid == 0) {
         run_child();
@@ -159,14 +159,15 @@ static enum aof_result begin(void) EXCLUDES(keyspace_lock)
         note_failure();
         return AOF_FAILED;
     }
+    rewrite.start_ms = clock_wall_ms();
     int pid = switch_and_fork(fd);
+    aof_state.child = pid > 0 ? pid : 0;
+    stats_add(STAT_AOF_REWRITES, 1); /* who sees one more, in INFO, sees that it runs */
     if (pid < 0) {
         log_warning("Cannot rewrite the AOF: fork: %s", strerror(errno));
         note_failure();
         return AOF_FAILED;
     }
-    aof_state.child = pid;
-    rewrite.start_ms = clock_wall_ms();
     aof_apply_sync();
     log_notice("Background append only file rewriting started by pid %d", pid);
     return AOF_STARTED;
@@ -303,7 +304,9 @@ bool aof_complete(void)
         keyspace_lock_exclusive();
         aof_log_into(fd, 0);
         keyspace_unlock_exclusive();
+        modules_news(MODULES_PERSISTENCE, 5, NULL);
         error = write_temporary(temporary);
+        modules_news(MODULES_PERSISTENCE, error ? 4 : 3, NULL);
     }
     if (!error) {
         error = finish(temporary);
@@ -407,8 +410,8 @@ static void write_info(struct buf *out)
     field_u64(out, "aof_rewrites_consecutive_failures", rewrite.failures);
     field_text(out, "aof_last_write_status", facts.write_error || facts.sync_error ? "err" : "ok");
     field_u64(out, "aof_last_cow_size", rewrite.last_cow_bytes);
-    field_u64(out, "module_fork_in_progress", 0);
-    field_u64(out, "module_fork_last_cow_size", 0);
+    field_u64(out, "module_fork_in_progress", fork_child_module_runs());
+    field_u64(out, "module_fork_last_cow_size", child_report_read(CHILD_MODULE).cow_bytes);
     if (aof_state.stage != AOF_OFF) {
         field_u64(out, "aof_current_size", current_bytes());
         field_u64(out, "aof_base_size", aof_state.base_bytes);

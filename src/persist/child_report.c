@@ -2,6 +2,7 @@
 #include "persist/child_report.h"
 
 #include "base/clock.h"
+#include "engine/modules.h"
 #include "keyspace/db.h"
 
 #include <assert.h>
@@ -26,6 +27,7 @@ struct report {
 static struct {
     struct report *page; /* one a kind; NULL: the system had none to give; nothing is told then */
     struct report *own;  /* in a child: its kind's */
+    bool tells;          /* in a child: modules know of it */
 } state;
 
 #define PAGE_BYTES (CHILD_KINDS * sizeof(struct report))
@@ -96,6 +98,10 @@ int child_report_fork(enum child_kind kind, int keep)
     int pid = fork_child(kind, keep);
     if (pid == 0) {
         state.own = state.page ? &state.page[kind] : NULL;
+        state.tells = fork_child_runs(kind) && modules_want(MODULES_PERSISTENCE);
+    }
+    if (pid == 0 && state.tells) {
+        modules_tell_news(MODULES_PERSISTENCE, kind == CHILD_AOF_REWRITE ? 1 : 0, NULL);
     }
     return pid;
 }
@@ -114,6 +120,9 @@ void child_report_keys(uint64_t more)
 
 void child_report_exit(int error)
 {
+    if (state.tells) {
+        modules_tell_news(MODULES_PERSISTENCE, error ? 4 : 3, NULL);
+    }
     if (state.own) {
         measure(state.own);
     }

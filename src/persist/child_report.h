@@ -11,12 +11,14 @@
 /* Maps the page. Boot. */
 void child_report_setup(void);
 void child_report_teardown(void);
-/* fork_child, of a child that is to write all keys there are, and tells from then on. */
+/* fork_child, of a child that is to write all keys there are, and tells from then on; it tells
+ * modules as well, which may change what it writes (fork_child_runs: in exclusive mode then). */
 int child_report_fork(enum child_kind kind, int keep) MUST_CHECK REQUIRES_SHARED(keyspace_lock);
 /* So many more keys are written. In a child that tells; about once a second it also measures its
  * memory. Elsewhere nothing. */
 void child_report_keys(uint64_t more);
-/* In such a child: measures its memory a last time and ends it (fork_child_exit). */
+/* In such a child: tells how it went, measures its memory a last time and ends it
+ * (fork_child_exit). */
 void child_report_exit(int error) NORETURN;
 
 struct child_figures {

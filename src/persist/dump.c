@@ -12,6 +12,7 @@
 #include "keyspace/expire.h"
 #include "persist/payload.h"
 #include "value/job.h"
+#include "value/module.h"
 
 READ_COMMAND(dump_command)
 {
@@ -20,8 +21,13 @@ READ_COMMAND(dump_command)
         reply_null(c->reply);
         return;
     }
+    if (call_read_alone(c, e)) {
+        return;
+    }
     struct buf payload = {0};
+    module_value_db = c->db->id;
     payload_write(&payload, e);
+    module_value_db = -1;
     reply_bulk(c->reply, buf_slice(&payload));
     buf_deinit(&payload);
 }
@@ -165,6 +171,9 @@ static void restore_put(struct call *c, struct keyref *ref, const struct restore
     if (expiry_ms != ENTRY_NO_EXPIRY) {
         e_take = entry_with_expiry(e_take, expiry_ms);
     }
+    if (ref->entry) { /* Redis deletes it first */
+        event_key_goes(GOING_DELETED, ref->db, ref->key.name);
+    }
     db_put(ref, e_take);
     restore_access(c, o, ref->entry);
     if (unlikely(propagate_on)) {
@@ -203,7 +212,10 @@ WRITE_COMMAND(restore_command)
     if (!restore_expiry(c, &o, &expiry_ms)) {
         return;
     }
-    switch (payload_read(c->argv[3], call_key(c, 0)->name, &e)) {
+    module_value_db = c->db->id;
+    enum payload_read outcome = payload_read(c->argv[3], call_key(c, 0)->name, &e);
+    module_value_db = -1;
+    switch (outcome) {
     case PAYLOAD_FOREIGN:
         reply_error(c->reply, "ERR DUMP payload version or checksum are wrong");
         return;

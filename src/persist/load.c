@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "engine/gate.h"
 #include "engine/gil.h"
+#include "engine/modules.h"
 #include "persist/aof.h"
 #include "persist/notes.h"
 #include "persist/save_priv.h"
@@ -23,6 +24,8 @@
 /* Between two lines of progress in the log, and two words to the listener. */
 #define LOG_PERIOD_MS 5000
 #define TELL_PERIOD_MS 1000
+/* Between two words to modules: as often as Redis tells them. */
+#define MODULES_PERIOD_BYTES ((uint64_t)2 << 20)
 
 /* In order of preference. */
 static const struct load_source *const sources[] = {&aof_load_source, &save_load_source};
@@ -43,6 +46,7 @@ static struct {
     pthread_t thread;
     bool has_thread;            /* main thread's */
     int64_t logged_ms, told_ms; /* the loading thread's */
+    uint64_t modules_bytes;     /* when modules were told last; the same */
     uint64_t keys_since_delay;
 } load;
 
@@ -72,9 +76,24 @@ static void safe_point(void) NO_THREAD_SAFETY_ANALYSIS
     gil_wake();
 }
 
-bool load_step(uint64_t bytes_done)
+static void tell_modules(bool is_log)
+{
+    uint64_t total = load.total_bytes, done = load.done_bytes;
+    if (done >= load.modules_bytes && done - load.modules_bytes < MODULES_PERIOD_BYTES) {
+        return;
+    }
+    load.modules_bytes = done;
+    bool known = is_behind && total > 0 && done <= total;
+    struct modules_facts facts = {.first = known ? (int)((double)done / (double)total * 1024) : -1};
+    modules_tell_news(MODULES_PROGRESS, is_log, &facts);
+}
+
+bool load_step(uint64_t bytes_done, bool is_log)
 {
     load.done_bytes = bytes_done;
+    if (modules_want(MODULES_PROGRESS)) {
+        tell_modules(is_log);
+    }
     if (!is_behind) {
         return true;
     }
@@ -154,7 +173,9 @@ static void *run_behind(void *argument)
     thread_enter("loader");
     gil_wake();
     is_behind = true;
+    modules_news(MODULES_LOADING, load.source == &aof_load_source ? 1 : 0, NULL);
     bool fine = load.source->load() == LOAD_FINE;
+    modules_news(MODULES_LOADING, fine ? 3 : 4, NULL);
     if (fine) {
         notes_accept();
     }
@@ -245,6 +266,20 @@ void load_stop(void)
 
 /* ---- again ---- */
 
+static enum load_result load_telling(const struct load_source *source)
+{
+    bool aside = load.is_serving;
+    modules_news(aside ? MODULES_ASYNC_LOAD : MODULES_LOADING, aside ? 0 : 2, NULL);
+    enum load_result result = source->load();
+    bool fine = result == LOAD_FINE;
+    if (aside) {
+        modules_news(MODULES_ASYNC_LOAD, fine ? 2 : 1, NULL);
+    } else {
+        modules_news(MODULES_LOADING, fine ? 3 : 4, NULL);
+    }
+    return result;
+}
+
 enum load_result load_again(const struct load_source *source, enum load_again how,
                             const struct load_listener *listener)
 {
@@ -262,7 +297,7 @@ enum load_result load_again(const struct load_source *source, enum load_again ho
     load.state = load.is_serving ? before : STATE_LOADING;
     gate_set(gate, true);
     is_behind = true;
-    enum load_result result = source->load();
+    enum load_result result = load_telling(source);
     is_behind = false;
     load.state = result == LOAD_FINE ? STATE_DONE : how == LOAD_OVER ? STATE_BROKEN : before;
     load.is_serving = false;

@@ -82,10 +82,10 @@ void load_note_used_memory(uint64_t bytes);
 
 /* ---- for sources ---- */
 
-/* `bytes_done` bytes of the source have been read. False when the loading is to end now
- * (LOAD_STOPPED). Lets others have the world meanwhile. Also right where nothing but the calling
- * thread runs (boot, DEBUG RELOAD). */
-bool load_step(uint64_t bytes_done) MUST_CHECK;
+/* `bytes_done` bytes of the source have been read, which is a log of commands or an RDB file. False
+ * when the loading is to end now (LOAD_STOPPED). Lets others have the world meanwhile. Also right
+ * where nothing but the calling thread runs (boot, DEBUG RELOAD). */
+bool load_step(uint64_t bytes_done, bool is_log) MUST_CHECK;
 /* Waits as key-load-delay wants after a key; one test of a variable. */
 void load_delay(void);
 extern int64_t load_key_delay;

@@ -7,6 +7,7 @@
 #include "engine/function_store.h"
 #include "keyspace/access.h"
 #include "keyspace/db.h"
+#include "keyspace/event.h"
 #include "keyspace/expire.h"
 #include "persist/dots.h"
 #include "persist/load.h"
@@ -14,6 +15,7 @@
 #include "persist/payload.h"
 #include "persist/rdb_walk.h"
 #include "value/member_ttl.h"
+#include "value/module.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -55,13 +57,25 @@ struct file_loader {
     char library_error[200]; /* what w.r.error points to, of a library */
 };
 
+/* Modules hear of each key that comes with the file; of a data set aside they would find none. */
+static bool put_one(const struct file_loader *l, const struct loaded_key *k) REQUIRES(keyspace_lock)
+{
+    if (!db_add_loaded(k->db, k->hash, k->e)) {
+        return false;
+    }
+    if (!l->aside) {
+        event_notify(EVENT_LOADED, "loaded", k->db->id, entry_key(k->e));
+    }
+    return true;
+}
+
 /* Puts the batch into the databases. False when a key is there already: its entry and those behind
  * it stay in the batch. */
 static bool put_batch(struct file_loader *l)
 {
     int i = 0;
     keyspace_lock_exclusive();
-    while (i < l->count && db_add_loaded(l->batch[i].db, l->batch[i].hash, l->batch[i].e)) {
+    while (i < l->count && put_one(l, &l->batch[i])) {
         i++;
     }
     keyspace_unlock_exclusive();
@@ -142,6 +156,12 @@ static bool take_library(struct rdb_walk *w, struct slice source)
     return loaded;
 }
 
+/* A module may look at the keys that came before its data. */
+static bool take_module_aux(struct rdb_walk *w)
+{
+    return put_batch(w->context);
+}
+
 static bool take_select(struct rdb_walk *w, uint64_t index)
 {
     struct file_loader *l = w->context;
@@ -149,6 +169,7 @@ static bool take_select(struct rdb_walk *w, uint64_t index)
         return rdb_fail(&w->r, "a database that `databases` does not allow");
     }
     l->db = l->aside ? db_aside((int)index) : db_at((int)index);
+    module_value_db = (int)index;
     return true;
 }
 
@@ -198,6 +219,7 @@ static const struct rdb_walk_visitor visitor = {.aux = take_aux,
                                                 .dot = take_dot,
                                                 .key = take_key,
                                                 .library = take_library,
+                                                .module_aux = take_module_aux,
                                                 .select = take_select,
                                                 .resize = take_resize};
 
@@ -206,7 +228,7 @@ static bool step(void *context, uint64_t offset)
 {
     struct file_loader *l = context;
     load_note_keys(l->loaded->keys, l->loaded->expired);
-    l->loaded->stopped = !load_step(offset);
+    l->loaded->stopped = !load_step(offset, false);
     return !l->loaded->stopped;
 }
 
@@ -240,7 +262,9 @@ static bool run(struct file_loader *l, bool alone, struct slice mark)
     l->walk.checksum = rdb_file_checksum && !payload_trusts_checksums;
     r->step = step;
     r->step_context = l;
+    module_value_db = 0;
     bool ok = rdb_walk_run(&l->walk) && (!r->feed || ends_as_told(r, mark)) && put_batch(l);
+    module_value_db = -1;
     loaded->bytes = rdb_offset(r);
     load_note_keys(loaded->keys, loaded->expired);
     if (!ok) {

@@ -14,6 +14,7 @@
 #include "persist/dots.h"
 #include "persist/notes.h"
 #include "persist/rdb_format.h"
+#include "persist/rdb_module.h"
 #include "persist/rdb_value.h"
 
 #include <errno.h>
@@ -129,11 +130,13 @@ static void save_db(struct saver *s, struct db *db)
     rdb_write_len(&s->w, db_size(db));
     rdb_write_len(&s->w, db_expires(db));
     s->db = db;
+    module_value_db = db->id;
     do {
         cursor = db_scan(db, cursor, SCAN_KEYS, s->now_ms, save_entry, s);
         child_report_keys(s->keys);
         s->keys = 0;
     } while (cursor && !s->w.error);
+    module_value_db = -1;
 }
 
 static void save_head(struct saver *s, bool aof_base, int stream_db) REQUIRES_SHARED(keyspace_lock);
@@ -189,11 +192,15 @@ static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db, unsign
     rdb_writer_init(&s.w, fd, rdb_file_compress, rdb_file_checksum);
     s.w.sync_often = rdb_file_sync_often && stream_db < 0; /* a pipe cannot be */
     save_head(&s, aof_base, stream_db);
+    if (!(left_out & RDB_FILE_KEYS)) {
+        rdb_module_save_aux(&s.w, RDB_MODULE_BEFORE_KEYS);
+    }
     if (!(left_out & RDB_FILE_FUNCTIONS)) {
         save_functions(&s);
     }
     if (!(left_out & RDB_FILE_KEYS)) {
         save_keys(&s, stream_db >= 0);
+        rdb_module_save_aux(&s.w, RDB_MODULE_AFTER_KEYS);
     }
     rdb_write_byte(&s.w, RDB_OP_EOF);
     bool ok = rdb_writer_flush(&s.w);

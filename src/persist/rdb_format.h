@@ -31,6 +31,7 @@ enum rdb_type {
     RDB_ZSET = 3, /* scores as text */
     RDB_HASH = 4,
     RDB_ZSET_2 = 5, /* scores as doubles */
+    RDB_MODULE = 7, /* rdb_module.h; 6 was a release candidate's form */
     RDB_HASH_ZIPMAP = 9,
     RDB_LIST_ZIPLIST = 10,
     RDB_SET_INTSET = 11,

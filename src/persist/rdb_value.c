@@ -140,6 +140,7 @@ static const struct save_row save_rows[VALUE_TYPE_COUNT] = {
     [VALUE_STREAM] = {.type = RDB_STREAM_2, .save = rdb_save_stream},
     [VALUE_NESTED] = {.type = RDB_NESTED, .save = rdb_save_nested},
     [VALUE_CRON] = {.type = RDB_JOB, .save = rdb_save_job},
+    [VALUE_MODULE] = {.type = RDB_MODULE, .save = rdb_save_module},
 };
 
 unsigned rdb_value_type(const struct entry *e)
@@ -387,6 +388,7 @@ static const load_fn load_rows[RDB_TYPE_COUNT] = {
     [RDB_HASH] = load_strings,
     [RDB_ZSET] = load_zset,
     [RDB_ZSET_2] = load_zset,
+    [RDB_MODULE] = rdb_load_module,
     [RDB_HASH_ZIPMAP] = load_packed,
     [RDB_LIST_ZIPLIST] = load_packed,
     [RDB_SET_INTSET] = load_packed,

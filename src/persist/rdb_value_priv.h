@@ -17,5 +17,9 @@ bool rdb_load_nested(struct rdb_reader *r, unsigned type, struct slice key,
 void rdb_save_job(struct rdb_writer *w, const struct entry *e);
 bool rdb_load_job(struct rdb_reader *r, unsigned type, struct slice key,
                   struct entry **e) MUST_CHECK;
+/* Values of modules (rdb_module.c): RDB_MODULE. */
+void rdb_save_module(struct rdb_writer *w, const struct entry *e);
+bool rdb_load_module(struct rdb_reader *r, unsigned type, struct slice key,
+                     struct entry **e) MUST_CHECK;
 
 #endif

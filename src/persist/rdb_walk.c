@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "persist/rdb_format.h"
+#include "persist/rdb_module.h"
 #include "persist/rdb_value.h"
 #include "value/member_ttl.h"
 
@@ -184,6 +185,12 @@ static bool walk_access(struct rdb_walk *w, unsigned opcode)
     return true;
 }
 
+static bool walk_module_aux(struct rdb_walk *w)
+{
+    w->doing = "read-module-aux";
+    return (!w->visitor->module_aux || w->visitor->module_aux(w)) && rdb_module_load_aux(&w->r);
+}
+
 static bool walk_item(struct rdb_walk *w, unsigned opcode)
 {
     if (opcode == RDB_OP_AUX) {
@@ -210,7 +217,7 @@ static bool walk_item(struct rdb_walk *w, unsigned opcode)
     case RDB_OP_FUNCTION_OLD:
         return rdb_fail(&w->r, "functions in the form of a release candidate of Redis 7.0");
     case RDB_OP_MODULE_AUX:
-        return rdb_fail(&w->r, "data of a module, of which there are none");
+        return walk_module_aux(w);
     default:
         return walk_key(w, opcode);
     }

@@ -17,7 +17,8 @@ struct rdb_walk;
 
 /* A key with its value. */
 struct rdb_walk_key {
-    struct entry *e;           /* without expiry; NULL: an empty collection */
+    struct entry *e;           /* without expiry; NULL: an empty collection, or skipped
+                                  (rdb_module_skips) */
     int64_t expiry_ms;         /* or ENTRY_NO_EXPIRY */
     int64_t idle_s, frequency; /* -1: unknown */
     uint64_t db;
@@ -33,6 +34,9 @@ struct rdb_walk_visitor {
     /* AUX active-dot, of the key that comes next (dots.h). */
     bool (*dot)(struct rdb_walk *w, struct slice value);
     bool (*library)(struct rdb_walk *w, struct slice source);
+    /* Data of a module come, which it takes itself (rdb_module.h): what it may look at must be
+     * there. */
+    bool (*module_aux)(struct rdb_walk *w);
     bool (*select)(struct rdb_walk *w, uint64_t db);
     /* How many keys come in this database, and how many of them with expiry: as the file says. */
     bool (*resize)(struct rdb_walk *w, uint64_t keys, uint64_t expires);

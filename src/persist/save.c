@@ -9,6 +9,7 @@
 #include "engine/fork_child.h"
 #include "engine/gate.h"
 #include "engine/info.h"
+#include "engine/modules.h"
 #include "engine/propagate.h"
 #include "engine/shutdown.h"
 #include "engine/snapshot.h"
@@ -93,7 +94,25 @@ static bool notes_changed(void)
     return changed;
 }
 
-/* Writes the file in this thread, with the keyspace lock held in some mode. */
+/* Takes the lock unless the calling thread has it; tells whether it did. Exclusive, though nothing
+ * is written but a file: modules may be told of it. */
+static bool visit(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    bool takes = !keyspace_is_exclusive();
+    if (takes) {
+        keyspace_lock_exclusive();
+    }
+    return takes;
+}
+
+static void leave(bool taken) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (taken) {
+        keyspace_unlock_exclusive();
+    }
+}
+
+/* Writes the file in this thread. */
 static enum save_result save_here(void) REQUIRES_SHARED(keyspace_lock);
 static enum save_result save_here(void)
 {
@@ -106,16 +125,23 @@ static enum save_result save_here(void)
     return error ? SAVE_FAILED : SAVE_DONE;
 }
 
+static enum save_result save_telling(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    bool taken = visit();
+    modules_news(MODULES_PERSISTENCE, 2, NULL);
+    enum save_result result = save_here();
+    modules_news(MODULES_PERSISTENCE, result == SAVE_DONE ? 3 : 4, NULL);
+    leave(taken);
+    return result;
+}
+
 enum save_result save_now(void)
 {
     if (state.child) {
         return SAVE_RUNNING;
     }
     snapshot_finish();
-    bool taken = keyspace_visit();
-    enum save_result result = save_here();
-    keyspace_leave(taken);
-    return result;
+    return save_telling();
 }
 
 /* ---- the child ---- */
@@ -151,7 +177,7 @@ bool save_has_child(void)
     return state.child != 0;
 }
 
-enum save_result save_in_background(void)
+enum save_result save_in_background(void) NO_THREAD_SAFETY_ANALYSIS
 {
     if (state.child) {
         return SAVE_RUNNING;
@@ -163,9 +189,9 @@ enum save_result save_in_background(void)
     if (aof_has_child()) {
         return SAVE_BUSY;
     }
-    bool taken = keyspace_visit();
+    bool taken = visit();
     enum save_result result = begin_child();
-    keyspace_leave(taken);
+    leave(taken);
     return result;
 }
 
@@ -243,13 +269,11 @@ void save_abandon(void)
 
 /* Everything is gone, and a crash must not bring it back: neither by the file that is there nor by
  * the one that a child still writes. A log that is being loaded tells of old times only. */
-static void save_emptiness(void) REQUIRES(keyspace_lock);
-static void save_emptiness(void)
+static bool wants_emptiness(void) REQUIRES(keyspace_lock);
+static bool wants_emptiness(void)
 {
     kill_child();
-    if (save_settings.point_count > 0 && load_is_complete()) {
-        save_here();
-    }
+    return save_settings.point_count > 0 && load_is_complete();
 }
 
 /* The file is that of a place in the stream, and within a unit there is none. */
@@ -257,8 +281,8 @@ static void flushed(void)
 {
     keyspace_assert_exclusive();
     state.flushed = propagate_in_unit();
-    if (!state.flushed) {
-        save_emptiness();
+    if (!state.flushed && wants_emptiness()) {
+        save_telling();
     }
 }
 
@@ -267,7 +291,9 @@ static void unit_ended(void)
     if (unlikely(state.flushed)) {
         keyspace_assert_exclusive();
         state.flushed = false;
-        save_emptiness();
+        if (wants_emptiness()) {
+            save_here(); /* modules are not told: the logs are at work */
+        }
     }
 }
 
@@ -421,7 +447,9 @@ static const char *reload(unsigned flags)
             return "ERR Error saving the data set, see the log";
         }
     }
+    modules_news(MODULES_LOADING, 0, NULL);
     bool fine = flags & RELOAD_NOFLUSH ? load_beside(flags & RELOAD_MERGE) : load_instead();
+    modules_news(MODULES_LOADING, fine ? 3 : 4, NULL);
     return fine ? NULL : not_loaded;
 }
 
@@ -447,9 +475,7 @@ static bool before_exit(unsigned flags)
     }
     log_notice("Saving the final RDB snapshot before exiting.");
     snapshot_finish();
-    bool taken = keyspace_visit();
-    enum save_result result = save_here();
-    keyspace_leave(taken);
+    enum save_result result = save_telling();
     if (result == SAVE_FAILED && !(flags & SHUTDOWN_FORCE)) {
         log_warning("The data set could not be saved: the server goes on");
         return false;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/stats.h"
+#include "engine/filter.h"
 #include "engine/propagation_error.h"
 #include "engine/tracking.h"
 #include "engine/transaction.h"
@@ -107,6 +108,9 @@ static void report(const struct request *request, struct slice error)
 static void run_request(struct request *request) REQUIRES(keyspace_lock)
 {
     int64_t wall_us = clock_wall_us();
+    if (filter_wanted()) {
+        filter_request(&apply.session, request, &apply.arena);
+    }
     struct call c = {.argc = request->argc,
                      .argv = request->argv,
                      .blobs = request->blobs,

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "engine/gate.h"
 #include "engine/identity.h"
+#include "engine/modules.h"
 #include "engine/session.h"
 #include "engine/shutdown.h"
 #include "keyspace/evict.h"
@@ -145,11 +146,15 @@ bool follow_apply_option(const struct option *option, const char **error)
 /* World, or the thread while it is awake. */
 static void set_state(enum follow_state state)
 {
-    if (follow.state == FOLLOW_CONNECTED && state != FOLLOW_CONNECTED) {
+    bool was_up = follow.state == FOLLOW_CONNECTED, is_up = state == FOLLOW_CONNECTED;
+    if (was_up && !is_up) {
         follow.down_ms = replica_clock_ms();
     }
     follow.state = state;
     follow_set_gates();
+    if (was_up != is_up) {
+        modules_news(MODULES_LINK, is_up ? 0 : 1, NULL);
+    }
 }
 
 static bool is_interrupted(void)
@@ -537,9 +542,30 @@ static bool unblock(struct client *c, void *context)
     return true;
 }
 
+/* Tells modules what we are now. */
+static void tell_role(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (!modules_want(MODULES_ROLE)) {
+        return;
+    }
+    char ids[2][REPL_ID_LEN + 1];
+    const char *host = follow_settings.host;
+    keyspace_lock_shared();
+    memcpy(ids[0], backlog_id(), sizeof(ids[0]));
+    memcpy(ids[1], backlog_second_id(), sizeof(ids[1]));
+    struct modules_facts facts = {.name = host ? host : "",
+                                  .first = host ? (int)follow_settings.port : 0,
+                                  .second = !host,
+                                  .ids = {ids[0], ids[1]},
+                                  .offsets = {backlog_offset(), (uint64_t)backlog_second_end()}};
+    keyspace_unlock_shared();
+    modules_tell_news(MODULES_ROLE, host ? 1 : 0, &facts);
+}
+
 bool follow_set(struct slice host, int port)
 {
     gil_assert_world();
+    bool was_primary = !follow_settings.host;
     if (follow_settings.host && slice_equal(host, slice_cstr(follow_settings.host)) &&
         follow_settings.port == port) {
         return false;
@@ -559,6 +585,9 @@ bool follow_set(struct slice host, int port)
     sync_judge();
     sync_wake();
     log_notice("Follows primary %s:%d from now on", follow_settings.host, port);
+    if (was_primary) {
+        tell_role();
+    }
     return true;
 }
 
@@ -589,6 +618,7 @@ bool follow_nobody(void)
     sync_judge();
     sync_wake();
     log_notice("Is a primary from now on");
+    tell_role();
     return true;
 }
 

@@ -36,6 +36,8 @@ bool follow_is_wanted(void);
  */
 bool follow_is_replica(void);
 bool follow_is_connected(void);
+/* Our own replicas are to ask again: the history is another one now. */
+void follow_dismiss_replicas(void);
 /* INFO replication's lines about it, the role first. No lock. */
 void follow_write_info(struct buf *out);
 /* For ROLE: whom, and a word for how the link does. World. */

@@ -45,8 +45,6 @@ void follow_talk(struct link *socket);
 bool follow_receive(struct follow_link *l, const char *id, uint64_t offset) MUST_CHECK;
 /* The server is to end, now or when its own replicas have everything: the data stay as they are. */
 bool follow_is_ending(void);
-/* Our own replicas are to ask again: the history is another one now. */
-void follow_dismiss_replicas(void);
 /* INFO's lines of a transfer that runs. */
 void follow_write_transfer(struct buf *out);
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "engine/function_store.h"
+#include "engine/modules.h"
 #include "engine/tracking.h"
 #include "keyspace/db.h"
 #include "keyspace/reclaim.h"
@@ -233,7 +234,7 @@ static const char *next_bytes(void *context, uint64_t most,
         gil_sleep();
         int got = follow_wait(l, LOOK_MS);
         gil_wake();
-        if (l->interrupted(l) || !load_step(receiving.got)) {
+        if (l->interrupted(l) || !load_step(receiving.got, false)) {
             return "called off";
         }
         if (got < 0) {
@@ -404,6 +405,11 @@ static enum follow_diskless setting(void) NO_THREAD_SAFETY_ANALYSIS
 {
     gil_wake();
     enum follow_diskless diskless = (enum follow_diskless)follow_settings.diskless_load;
+    if (diskless == DISKLESS_SWAP && !modules_allow_load_aside()) {
+        log_notice("The primary's data set is not loaded beside ours: a module does not know of "
+                   "that");
+        diskless = DISKLESS_DISABLED;
+    }
     gil_sleep();
     return diskless;
 }

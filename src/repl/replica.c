@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "engine/modules.h"
 #include "net/socket.h"
 #include "repl/backlog.h"
 #include "repl/sync.h"
@@ -31,7 +32,11 @@ static enum replica_state state_of(const struct replica *r)
 
 static void set_state(struct replica *r, enum replica_state state)
 {
+    bool comes = state == REPLICA_ONLINE && state_of(r) != REPLICA_ONLINE && !r->rdb_only;
     atomic_store_explicit(&r->state, state, memory_order_release);
+    if (comes) {
+        modules_news_later(MODULES_REPLICA, 0);
+    }
 }
 
 /* ---- what is sent ---- */
@@ -173,6 +178,9 @@ static void gone(struct feed *f)
         list.count--;
     }
     lock_release(&list.lock);
+    if (state_of(r) == REPLICA_ONLINE && !r->rdb_only) {
+        modules_news_later(MODULES_REPLICA, 1);
+    }
     if (r->link) {
         log_notice("The connection with replica %s:%lld is lost", r->ip, (long long)r->port);
     }

@@ -7,6 +7,7 @@
 #include "engine/acl.h"
 #include "engine/cmdstats.h"
 #include "engine/execute.h"
+#include "engine/filter.h"
 #include "engine/gate.h"
 #include "engine/memory_limit.h"
 #include "engine/propagate.h"
@@ -175,11 +176,23 @@ static void begin_to_write(lua_State *L, struct script_run *run)
     }
 }
 
+/* Filters of modules look at what scripts ask for, too. */
+static void filter_arguments(const struct script_run *run, struct call *n)
+{
+    struct request request = {n->argc, n->argv, NULL};
+    filter_request(n->session, &request, run->arena);
+    n->argc = request.argc;
+    n->argv = request.argv;
+}
+
 /* Runs the command of the C function's arguments and pushes its reply, in their place when it has
  * run; true when that is an error. */
 static bool call_command(lua_State *L, struct script_run *run, struct call *n)
 {
     char denial[ERROR_TEXT_MAX];
+    if (filter_wanted()) {
+        filter_arguments(run, n);
+    }
     n->cmd = find_command(n);
     if (unlikely(run->debugger)) {
         debugger_note_command(run->debugger, n);

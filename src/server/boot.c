@@ -23,6 +23,7 @@
 #include "engine/identity.h"
 #include "engine/latency.h"
 #include "engine/memory_limit.h"
+#include "engine/modules.h"
 #include "engine/parked.h"
 #include "engine/propagate.h"
 #include "engine/propagation_error.h"
@@ -249,11 +250,10 @@ static const struct cron_job role_job = {.name = "role", .period_ms = 1000, .run
 /* First thing in a child that writes the data set. */
 static void begin_child(enum child_kind kind)
 {
-    static const char *const titles[] = {[CHILD_SAVE] = "keydb-rdb-bgsave",
-                                         [CHILD_AOF_REWRITE] = "keydb-aof-rewrite",
-                                         [CHILD_TRANSFER] = "keydb-rdb-to-slaves",
-                                         [CHILD_FULL_SYNC] = "keydb-to-peers",
-                                         [CHILD_DEBUGGER] = "keydb-debug-eval"};
+    static const char *const titles[] = {
+        [CHILD_SAVE] = "keydb-rdb-bgsave",        [CHILD_AOF_REWRITE] = "keydb-aof-rewrite",
+        [CHILD_TRANSFER] = "keydb-rdb-to-slaves", [CHILD_FULL_SYNC] = "keydb-to-peers",
+        [CHILD_MODULE] = "keydb-module-fork",     [CHILD_DEBUGGER] = "keydb-debug-eval"};
     oom_score_apply(OOM_CHILD);
     /* Cores that are not there: the child runs where its parent does. */
     (void)thread_cpus_confine(kind == CHILD_AOF_REWRITE ? THREAD_WORK_AOF_REWRITE
@@ -275,6 +275,16 @@ static void truncate_backlog(void)
 {
     keyspace_lock_exclusive();
     backlog_forget_kept();
+    keyspace_unlock_exclusive();
+}
+
+/* The data are others' now than those that replicas have. World. */
+static void begin_history(void)
+{
+    keyspace_lock_exclusive();
+    backlog_forget_id();
+    backlog_forget_kept();
+    follow_dismiss_replicas();
     keyspace_unlock_exclusive();
 }
 
@@ -385,12 +395,12 @@ static void setup(void)
     net_setup();
     module_setup();
     module_set_link(follow_is_connected);
+    module_set_history(begin_history);
 }
 
 static void teardown(void)
 {
     aof_teardown();
-    module_teardown();
     script_teardown();
     save_teardown();
     reclaim_teardown();
@@ -400,6 +410,7 @@ static void teardown(void)
     propagate_teardown();
     watching_teardown();
     db_teardown();
+    module_teardown();
     cmdstats_teardown();
     sort_teardown();
     acl_teardown();
@@ -547,6 +558,7 @@ static bool start(struct event_base *base)
         log_notice("Listening at the Unix socket %s", net_settings.unixsocket);
     }
     log_notice("Server initialized");
+    module_start(base);
     if (!module_load_configured() || !load_users() || !active_prepare()) {
         return false;
     }
@@ -565,6 +577,14 @@ static bool start(struct event_base *base)
         log_notice("Loading the data set while listening on port %d", listener_port());
     }
     return true;
+}
+
+/* When nothing more is saved: from now on their values may be gone. No other thread is left. */
+static void tell_modules_of_end(void)
+{
+    gil_wake();
+    modules_news(MODULES_SHUTDOWN, 0, NULL);
+    gil_sleep();
 }
 
 static int serve(void)
@@ -586,10 +606,12 @@ static int serve(void)
     jobs_stop();
     peer_links_stop();
     repl_stop();
+    module_stop();
     net_stop();
     migrate_teardown();
     if (!failed) {
         save_at_exit(flags);
+        tell_modules_of_end();
         aof_at_exit();
     }
     loop_destroy(base);

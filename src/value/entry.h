@@ -57,6 +57,7 @@ enum encoding {
     ENCODING_STREAM = 8,
     ENCODING_NESTED = 9,
     ENCODING_JOB = 10,
+    ENCODING_MODULE = 11,
 };
 
 struct entry {
@@ -80,7 +81,7 @@ static_assert(sizeof(struct entry) == 8, "the head of an entry is 8 bytes");
 #define ENTRY_LONE_TYPE VALUE_STREAM
 #define ENTRY_LONE_ENCODING ENCODING_STREAM
 static_assert((int)ENTRY_LONE_ENCODING == 8 && VALUE_NESTED > ENTRY_LONE_TYPE &&
-                  VALUE_CRON > ENTRY_LONE_TYPE && VALUE_MODULE < ENTRY_LONE_TYPE,
+                  VALUE_CRON > ENTRY_LONE_TYPE && VALUE_MODULE > ENTRY_LONE_TYPE,
               "the encoding's fourth bit");
 
 static inline uint32_t entry_word(const struct entry *e)
@@ -246,7 +247,8 @@ struct entry *entry_with_key(struct entry *e, struct slice key);
 /* The same with another replication stamp (ENTRY_STAMP_BYTES; NULL: without one). In place where
  * there is one already. */
 struct entry *entry_with_stamp(struct entry *e, const void *stamp);
-/* A deep copy of `e` under `key` with `expiry_ms`, without a replication stamp. */
+/* A deep copy of `e` under `key` with `expiry_ms`, without a replication stamp. Not of a module's
+ * value (module.h). */
 struct entry *entry_copy(const struct entry *e, struct slice key, int64_t expiry_ms);
 /* Frees the entry and all that hangs off it. Nulls the caller's pointer. The entry is unlinked: no
  * lock. */

@@ -19,19 +19,20 @@ enum value_type {
     VALUE_SET = 2,
     VALUE_ZSET = 3,
     VALUE_HASH = 4,
-    VALUE_MODULE = 5,
     VALUE_STREAM = 6,
     VALUE_NESTED = 7, /* KeyDB's nested hash */
     VALUE_CRON = 8,   /* KeyDB's scheduled script: job.h */
+    VALUE_MODULE = 9, /* module.h */
     VALUE_TYPE_COUNT = 16,
 };
 
 /* Operations on the value of an entry. All need the keyspace lock: those marked X in exclusive
  * mode, the rest in shared mode. */
 struct value_ops {
-    const char *name;                     /* what TYPE replies */
+    const char *name; /* what TYPE replies; NULL: it depends on the value (value_type_name) */
     void (*destroy)(struct entry *e);     /* X or unlinked entry: frees what hangs off the entry */
-    void *(*copy)(const struct entry *e); /* a deep copy of what hangs off, for COPY */
+    void *(*copy)(const struct entry *e); /* a deep copy of what hangs off, for COPY; NULL: the
+                                             type has its own way */
     size_t (*memory)(const struct entry *e, size_t samples); /* bytes that hang off the entry */
     size_t (*free_effort)(
         const struct entry *e); /* allocations to free; decides about lazy freeing */
@@ -53,5 +54,8 @@ struct value_ops {
 
 /* A row for each type, defined in the type's file; NULL for types that do not exist yet. */
 extern const struct value_ops *const value_ops_of[VALUE_TYPE_COUNT];
+
+/* What TYPE replies of the entry. */
+const char *value_type_name(const struct entry *e);
 
 #endif

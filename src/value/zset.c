@@ -426,6 +426,18 @@ void zset_remove_ranks(struct entry *e, uint64_t start, uint64_t stop)
 
 /* ---- Ranges ---- */
 
+bool zset_parse_lex_bound(struct slice text, struct zset_lex_bound *bound)
+{
+    char kind = text.len > 0 ? text.ptr[0] : '\0';
+    *bound = (struct zset_lex_bound){.kind = ZSET_LEX_MEMBER, .excluded = kind == '('};
+    if (kind == '(' || kind == '[') {
+        bound->member = slice_of(text.ptr + 1, text.len - 1);
+        return true;
+    }
+    bound->kind = kind == '-' ? ZSET_LEX_LOWEST : ZSET_LEX_HIGHEST;
+    return text.len == 1 && (kind == '-' || kind == '+');
+}
+
 /* What stands before a bound: less than it, or equal where `or_equal`. */
 struct bound {
     bool by_score, or_equal;

@@ -78,6 +78,9 @@ struct zset_lex_bound {
 struct zset_lex_range {
     struct zset_lex_bound min, max;
 };
+/* Reads a bound as clients write it: "-", "+", "[member", "(member"; the member is a part of
+ * `text`. False for anything else. */
+bool zset_parse_lex_bound(struct slice text, struct zset_lex_bound *bound) MUST_CHECK;
 /* Members as ranks start .. stop-1; start == stop when there are none. */
 struct zset_span {
     uint64_t start, stop;

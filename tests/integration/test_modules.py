@@ -8,7 +8,7 @@ import pytest
 
 from lib.active import check_equal, check_quiet, digest, follow, make_node, together
 from lib.bounds import eventually
-from lib.modules import path_of
+from lib.modules import in_threads, path_of
 from lib.replication import everything
 from lib.resp import Error
 from lib.server import free_port
@@ -257,6 +257,34 @@ def test_calls_that_stop_the_world(with_example):
         c.ok("MODULE", "UNLOAD", "example")
 
 
+def test_asked_for_keys_amid_reads(with_example):
+    server = with_example()
+    with server.connect() as c:
+        c.ok("ACL", "SETUSER", "u", "+@all", "~a*")
+        for _ in range(20):
+            replies = c.pipeline([("GET", "k"), ("COMMAND", "GETKEYS", "EX.PAIRS", "2", "a", "b"), ("GET", "k"),
+                                  ("ACL", "DRYRUN", "u", "EX.PAIRS", "1", "a"), ("EX.PAIRS", "2", "a", "b")])
+            assert replies == [None, [b"a", b"b"], None, b"OK", 2]
+
+
+def test_asked_for_keys_beside_a_script(with_example):
+    server = with_example({"busy-reply-threshold": "20"})
+    with server.connect() as c, server.connect() as scripted:
+        clients = [server.connect() for _ in range(6)]
+        c.ok("ACL", "SETUSER", "u", "on", "nopass", "+@all", "~a*", "~b*")
+        for client in clients:
+            client.ok("AUTH", "u", "")  # whose rights depend on the keys
+        scripted.send("EVAL", "while true do end", 0)
+        eventually(lambda: isinstance(c.call("PING"), Error), "the script takes long")
+        for client in clients:  # of which the script's thread has some
+            assert client.error("EX.PAIRS", "2", "a", "b").startswith(b"BUSY")
+        c.ok("SCRIPT", "KILL")
+        assert isinstance(scripted.read(), Error)
+        for client in clients:
+            assert client.call("EX.PAIRS", "2", "a", "b") == 2
+            client.close()
+
+
 def test_log_and_slow_log(with_example):
     server = with_example()
     with server.connect() as c:
@@ -295,24 +323,6 @@ def test_a_command_is_alone_on_all_threads(with_example):
     assert not faults
     with server.connect() as c:
         assert c.call("GET", "ex:told") == b"%d" % (4 * rounds * 3)
-
-
-def in_threads(*tasks):
-    """Runs all at once, and shows what went wrong in them."""
-    faults = []
-
-    def guarded(task):
-        try:
-            task()
-        except BaseException as fault:  # told by the thread that waits
-            faults.append(fault)
-
-    threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not faults, faults
 
 
 def test_coming_and_going_beside_clients(with_example):

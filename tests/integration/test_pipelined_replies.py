@@ -119,3 +119,20 @@ def test_a_broken_stream_is_told_behind_the_replies(client):
     assert [client.read() for _ in range(4)] == [b"OK"] * 3 + [1]
     assert client.read().startswith(b"ERR Protocol error")
     assert client.is_closed()
+
+
+def test_slow_calls_of_one_client_end_their_holds(make_server):
+    """Each lets others have the lock before the next one, though all of them are in one batch."""
+    server = make_server()
+
+    def holds(c):
+        lines = c.call("INFO", "threads").decode().split("\r\n")
+        return sum(int(line.split(",exclusive_acquisitions=")[1].split(",")[0])
+                   for line in lines if ",exclusive_acquisitions=" in line)
+
+    with server.connect() as c:
+        before = holds(c)
+        count = 20
+        script = "local n = 0; for i = 1, 200000 do n = n + i end; return redis.call('INCR', 'n')"
+        assert c.pipeline([("EVAL", script, 0)] * count) == list(range(1, count + 1))
+        assert holds(c) - before >= count

@@ -1,9 +1,11 @@
-"""Modules that tests load: tests/modules/*.c, compiled by `make test-modules` when they are asked for."""
+"""Modules that tests load: tests/modules/*.c, compiled by `make test-modules` when they are asked for; what their tests
+share."""
 
 import fcntl
 import functools
 import os
 import subprocess
+import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -25,3 +27,37 @@ def build():
 def path_of(name):
     """The shared object of tests/modules/<name>.c."""
     return os.path.join(build(), name + ".so")
+
+
+def beside_redis(make_server, make_oracle, connect, name, **options):
+    """call(word, ...) for a module here and in redis-server: the reply of both, which is the same. call.clients
+    and call.servers are the two, ours first."""
+    options = {"loadmodule": [path_of(name)], "enable-module-command": "yes", **options}
+    servers = make_server(options), make_oracle(options)
+    clients = [connect(to=server) for server in servers]
+
+    def call(*words):
+        replies = [client.call(*words) for client in clients]
+        assert replies[0] == replies[1], words
+        return replies[0]
+
+    call.clients, call.servers = clients, servers
+    return call
+
+
+def in_threads(*tasks):
+    """Runs all at once, and shows what went wrong in them."""
+    faults = []
+
+    def guarded(task):
+        try:
+            task()
+        except BaseException as fault:  # told by the thread that waits
+            faults.append(fault)
+
+    threads = [threading.Thread(target=guarded, args=(task,)) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not faults, faults

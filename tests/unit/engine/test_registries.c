@@ -88,6 +88,38 @@ static void test_info(void **state)
     assert_info("commandstats", COMMANDSTATS);
 }
 
+static bool guests_are_there;
+static bool guests_exist(void)
+{
+    return guests_are_there;
+}
+
+static void write_guests(struct buf *out, const struct slice *words, int count, bool first)
+{
+    (void)words;
+    buf_printf(out, "guests:%d %d", count, first);
+}
+
+static void test_guests(void **state)
+{
+    (void)state;
+    static const struct info_guests guests = {guests_exist, write_guests};
+    info_set_guests(&guests);
+    assert_info("nope", "");
+    guests_are_there = true;
+    assert_info("nope", "guests:1 1");
+    assert_info("server nope", SERVER "guests:2 0");
+    assert_info("modules", "guests:1 1");
+    assert_info("server clients", SERVER "\r\n" CLIENTS);
+    assert_info("", SERVER "\r\n" CLIENTS "\r\n" ERRORSTATS);
+    const struct slice words[] = {SLICE("default"), SLICE("ALL"), SLICE("Server"),
+                                  SLICE("Everything")};
+    assert_false(info_asks_guests(words, 3));
+    assert_true(info_asks_guests(words, 4));
+    assert_false(info_asks_guests(words, 0));
+    guests_are_there = false;
+}
+
 /* ---- cron */
 
 static int fast_runs, slow_runs;
@@ -172,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_info, setup_info, teardown_info),
+        cmocka_unit_test_setup_teardown(test_guests, setup_info, teardown_info),
         cmocka_unit_test(test_cron),
         cmocka_unit_test(test_shutdown),
     };

@@ -133,6 +133,62 @@ static void test_names(void **state)
     assert_null(session.name);
 }
 
+static int changes;
+static void note_change(struct session *s)
+{
+    assert_ptr_equal(s, &session);
+    assert_string_equal(s->user, "default"); /* who it was */
+    changes++;
+}
+
+static void test_changes_of_the_user(void **state)
+{
+    (void)state;
+    struct acl_user *own = acl_unlisted_create(SLICE("own"));
+    auth_set_watcher(note_change);
+    auth_become(&session, acl_default_user());
+    assert_int_equal(changes, 0);
+    assert_false(auth_wants_exclusive(&session));
+    session.user_is_watched = true;
+    assert_true(auth_wants_exclusive(&session));
+    auth_become(&session, own);
+    assert_int_equal(changes, 1);
+    assert_string_equal(session.user, "own");
+    assert_false(auth_wants_exclusive(&session));
+    session_reset(&session);
+    assert_int_equal(changes, 1);
+    session.user_is_watched = true;
+    assert_false(auth_check(&session, SLICE("nobody"), SLICE("x")));
+    assert_int_equal(changes, 1);
+    session_reset(&session);
+    assert_int_equal(changes, 2);
+    auth_set_watcher(NULL);
+    acl_unlisted_destroy(&own);
+}
+
+static enum auth_answer ask(struct call *c, struct slice user, struct slice password,
+                            struct buf *error)
+{
+    assert_null(c);
+    assert_true(slice_equal(user, SLICE("u")));
+    buf_append_slice(error, password);
+    return AUTH_DENIED;
+}
+
+static void test_who_is_asked(void **state)
+{
+    (void)state;
+    struct buf error = {0};
+    assert_int_equal(auth_ask(NULL, SLICE("u"), SLICE("p"), &error), AUTH_LEFT);
+    auth_set_asker(ask);
+    assert_true(auth_wants_exclusive(&session));
+    assert_int_equal(auth_ask(NULL, SLICE("u"), SLICE("p"), &error), AUTH_DENIED);
+    assert_string_equal(buf_cstr(&error), "p");
+    auth_set_asker(NULL);
+    assert_int_equal(auth_ask(NULL, SLICE("u"), SLICE("p"), &error), AUTH_LEFT);
+    buf_deinit(&error);
+}
+
 enum { THREADS = 4, IDS = 10000 };
 
 static void *take_ids(void *arg)
@@ -178,6 +234,8 @@ int main(void)
         TEST(test_binary_password),
         TEST(test_reset),
         TEST(test_names),
+        TEST(test_changes_of_the_user),
+        TEST(test_who_is_asked),
         TEST(test_ids_are_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

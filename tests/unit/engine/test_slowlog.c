@@ -263,6 +263,23 @@ static void test_secrets(void **state)
     assert_shown("get auth pass", "[get][auth][pass]");
 }
 
+static void test_marked_secrets(void **state)
+{
+    (void)state;
+    struct slice argv[64];
+    int argc = helper_words(
+        "get a b c d e f g h i j k l m n o p q r s t u v w x y z A B C D E F G H I", argv, 64);
+    struct call c = call_of(argv, argc);
+    call_mark_secret(&c, 2);
+    for (int i = 0; i < argc; i++) {
+        assert_int_equal(call_argument_is_sensitive(&c, i), i == 2);
+    }
+    call_mark_secret(&c, 33);
+    for (int i = 0; i < argc; i++) {
+        assert_int_equal(call_argument_is_sensitive(&c, i), i == 2 || i >= 31);
+    }
+}
+
 static void test_without_a_session(void **state)
 {
     (void)state;
@@ -317,9 +334,9 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_threshold), TEST(test_entries), TEST(test_ids_go_on_and_newest_first),
-        TEST(test_trimming),  TEST(test_secrets), TEST(test_without_a_session),
-        TEST(test_threads),
+        TEST(test_threshold),         TEST(test_entries), TEST(test_ids_go_on_and_newest_first),
+        TEST(test_trimming),          TEST(test_secrets), TEST(test_marked_secrets),
+        TEST(test_without_a_session), TEST(test_threads),
     };
     thread_enter("test");
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "net/held.h"
 #include "net/pause.h"
 
 static const struct command_row plain;

@@ -1,0 +1,308 @@
+/* See key_events.h. */
+#include "module/key_events.h"
+
+#include "base/mem.h"
+#include "engine/gate.h"
+#include "engine/identity.h"
+#include "engine/modules.h"
+#include "keyspace/db.h"
+#include "keyspace/event.h"
+#include "module/context.h"
+#include "module/text.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Subscriptions at most: a note has a bit for each. */
+#define SUBSCRIPTIONS_MAX 64
+
+struct subscription {
+    struct module *module;
+    RedisModuleNotificationFunc callback;
+    unsigned classes;
+};
+
+/* An event that is to be told. */
+struct note {
+    struct note *next;
+    enum event_class class;
+    int db_index;
+    uint64_t skips; /* subscriptions whose own callbacks made it */
+    RedisModuleString *key;
+    char event[];
+};
+
+struct job {
+    struct job *next;
+    struct module *module;
+    RedisModulePostNotificationJobFunc callback;
+    void *data;
+    void (*free_data)(void *);
+    int db_index;
+};
+
+static struct {
+    struct subscription subscriptions[SUBSCRIPTIONS_MAX];
+    unsigned count;
+    struct note *first, **last;
+    struct job *first_job, **last_job;
+    uint64_t active; /* subscriptions that are being told, innermost and outer ones */
+    bool telling, working;
+} state;
+
+/* ---- the border's names of classes ---- */
+
+static const struct {
+    int type;
+    unsigned class;
+} classes[] = {
+    {REDISMODULE_NOTIFY_KEYSPACE, EVENT_KEYSPACE}, {REDISMODULE_NOTIFY_KEYEVENT, EVENT_KEYEVENT},
+    {REDISMODULE_NOTIFY_GENERIC, EVENT_GENERIC},   {REDISMODULE_NOTIFY_STRING, EVENT_STRING},
+    {REDISMODULE_NOTIFY_LIST, EVENT_LIST},         {REDISMODULE_NOTIFY_SET, EVENT_SET},
+    {REDISMODULE_NOTIFY_HASH, EVENT_HASH},         {REDISMODULE_NOTIFY_ZSET, EVENT_ZSET},
+    {REDISMODULE_NOTIFY_EXPIRED, EVENT_EXPIRED},   {REDISMODULE_NOTIFY_EVICTED, EVENT_EVICTED},
+    {REDISMODULE_NOTIFY_STREAM, EVENT_STREAM},     {REDISMODULE_NOTIFY_KEY_MISS, EVENT_KEY_MISS},
+    {REDISMODULE_NOTIFY_LOADED, EVENT_LOADED},     {REDISMODULE_NOTIFY_MODULE, EVENT_MODULE},
+    {REDISMODULE_NOTIFY_NEW, EVENT_NEW},
+};
+#define CLASS_COUNT (sizeof(classes) / sizeof(classes[0]))
+
+static unsigned classes_of(int types)
+{
+    unsigned result = 0;
+    for (size_t i = 0; i < CLASS_COUNT; i++) {
+        result |= types & classes[i].type ? classes[i].class : 0;
+    }
+    return result;
+}
+
+static int types_of(unsigned wanted)
+{
+    int result = 0;
+    for (size_t i = 0; i < CLASS_COUNT; i++) {
+        result |= wanted & classes[i].class ? classes[i].type : 0;
+    }
+    return result;
+}
+
+/* ---- noting ---- */
+
+static void on_event(enum event_class class, const char *event, int db, struct slice key)
+{
+    size_t len = strlen(event);
+    struct note *n = mem_alloc(sizeof(*n) + len + 1);
+    *n = (struct note){
+        .class = class, .db_index = db, .skips = state.active, .key = text_create(key)};
+    memcpy(n->event, event, len + 1);
+    *state.last = n;
+    state.last = &n->next;
+    keyspace_has_work = true;
+}
+
+static void listen(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    unsigned wanted = 0;
+    for (unsigned i = 0; i < state.count; i++) {
+        wanted |= state.subscriptions[i].classes;
+    }
+    event_set_watcher(wanted, wanted ? on_event : NULL);
+    modules_listen = wanted != 0;
+}
+
+/* ---- telling ---- */
+
+static void tell_one(const struct note *n, unsigned index) REQUIRES(keyspace_lock)
+{
+    const struct subscription s = state.subscriptions[index];
+    uint64_t bit = 1ull << index, before = state.active;
+    bool nests = s.module->options & REDISMODULE_OPTIONS_ALLOW_NESTED_KEYSPACE_NOTIFICATIONS;
+    if (!(s.classes & n->class) || (n->skips & bit && !nests)) {
+        return;
+    }
+    RedisModuleCtx ctx;
+    state.active = n->skips | bit; /* what it does now is of its own making */
+    context_begin(&ctx, s.module, ACCESS_EXCLUSIVE);
+    ctx.db_index = n->db_index;
+    s.callback(&ctx, types_of(n->class), n->event, n->key);
+    context_end(&ctx);
+    state.active = before;
+}
+
+/* A module may make events, and subscribe, meanwhile; none is unloaded. */
+static void tell_notes(void) REQUIRES(keyspace_lock)
+{
+    state.telling = true;
+    while (state.first) {
+        struct note *n = state.first;
+        state.first = n->next;
+        if (!state.first) {
+            state.last = &state.first;
+        }
+        for (unsigned i = 0; i < state.count; i++) {
+            tell_one(n, i);
+        }
+        text_release(n->key);
+        mem_free(n);
+    }
+    state.telling = false;
+}
+
+static struct job *take_job(void)
+{
+    struct job *j = state.first_job;
+    if (j) {
+        state.first_job = j->next;
+        if (!state.first_job) {
+            state.last_job = &state.first_job;
+        }
+    }
+    return j;
+}
+
+static void free_job(struct job *j)
+{
+    if (j->free_data) {
+        j->free_data(j->data);
+    }
+    mem_free(j);
+}
+
+static void do_jobs(void) REQUIRES(keyspace_lock)
+{
+    state.working = true;
+    for (struct job *j; (j = take_job());) {
+        RedisModuleCtx ctx;
+        context_begin(&ctx, j->module, ACCESS_EXCLUSIVE);
+        ctx.db_index = j->db_index;
+        j->callback(&ctx, j->data);
+        context_end(&ctx);
+        free_job(j);
+        tell_notes();
+    }
+    state.working = false;
+}
+
+/* engine/modules.h. What a callback does is told by the loop that has called it. */
+static void tell(bool last) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (state.telling) {
+        return;
+    }
+    tell_notes();
+    if (last && !state.working && state.first_job) {
+        do_jobs();
+    }
+}
+
+static void tell_at_end(void)
+{
+    if (state.first || state.first_job) {
+        tell(true);
+    }
+}
+
+/* ---- for modules ---- */
+
+static int rm_subscribe(RedisModuleCtx *ctx, int types, RedisModuleNotificationFunc callback)
+{
+    keyspace_assert_exclusive();
+    if (state.count == SUBSCRIPTIONS_MAX) {
+        return REDISMODULE_ERR;
+    }
+    state.subscriptions[state.count++] =
+        (struct subscription){ctx->module, callback, classes_of(types)};
+    listen();
+    return REDISMODULE_OK;
+}
+
+static int rm_add_job(RedisModuleCtx *ctx, RedisModulePostNotificationJobFunc callback, void *data,
+                      void (*free_data)(void *))
+{
+    keyspace_assert_exclusive();
+    const struct session client = {.id = 1};
+    if (gate_is_loading() || (identity_is_replica() && gate_write_refusal(&client))) {
+        return REDISMODULE_ERR; /* it could not write */
+    }
+    struct job *j = mem_alloc(sizeof(*j));
+    *j = (struct job){.module = ctx->module,
+                      .callback = callback,
+                      .data = data,
+                      .free_data = free_data,
+                      .db_index = context_db(ctx)};
+    *state.last_job = j;
+    state.last_job = &j->next;
+    keyspace_has_work = true;
+    return REDISMODULE_OK;
+}
+
+static int rm_notify(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key)
+{
+    keyspace_assert_exclusive();
+    unsigned class = classes_of(type) & ~(unsigned)(EVENT_KEYSPACE | EVENT_KEYEVENT);
+    if (class) {
+        event_notify(class, event, context_db(ctx), text_slice(key));
+    }
+    return REDISMODULE_OK;
+}
+
+static int rm_get_notify(void)
+{
+    return types_of(event_mask());
+}
+
+static int rm_get_flags_all(void)
+{
+    return (REDISMODULE_NOTIFY_NEW << 1) - 1;
+}
+
+const struct api_function key_event_functions[] = {
+    API(SubscribeToKeyspaceEvents, rm_subscribe),
+    API(AddPostNotificationJob, rm_add_job),
+    API(NotifyKeyspaceEvent, rm_notify),
+    API(GetNotifyKeyspaceEvents, rm_get_notify),
+    API(GetKeyspaceNotificationFlagsAll, rm_get_flags_all),
+    {NULL, NULL},
+};
+
+/* ---- life ---- */
+
+/* Notes' bits of subscriptions are void: none is under way when a module goes, but in the world. */
+void key_events_withdraw(const struct module *m)
+{
+    unsigned kept = 0;
+    tell_at_end();
+    for (unsigned i = 0; i < state.count; i++) {
+        if (state.subscriptions[i].module != m) {
+            state.subscriptions[kept++] = state.subscriptions[i];
+        }
+    }
+    state.count = kept;
+    listen();
+}
+
+void key_events_setup(void)
+{
+    state.last = &state.first;
+    state.last_job = &state.first_job;
+    modules_set_teller(tell);
+    keyspace_set_listener_work(tell_at_end);
+}
+
+/* Modules are not asked any more. */
+void key_events_teardown(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    keyspace_set_listener_work(NULL);
+    modules_set_teller(NULL);
+    event_set_watcher(0, NULL);
+    while (state.first) {
+        struct note *n = state.first;
+        state.first = n->next;
+        text_release(n->key);
+        mem_free(n);
+    }
+    for (struct job *j; (j = take_job());) {
+        mem_free(j);
+    }
+    state.count = 0;
+    modules_listen = false;
+}

@@ -1,0 +1,224 @@
+/* A gatekeeper: asked by AUTH and HELLO, by two callbacks. What it does goes by the password:
+ *   in      the client is the user that it names, and handled
+ *   own     the client is a user of the module's own
+ *   nobody  handled, though nobody has been let in
+ *   out     denied, with an error with a code; `plain`: without one
+ *   second  what the other callback, registered before, looks after: it lets in
+ * K.COUNTS replies how often each was asked and how often a client ceased to be its user. K.HIDE
+ * pos
+ * ... hides arguments. K.FREE frees the own user. Arguments of the module are names of categories
+ * that it adds. */
+#include "keydbmodule.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+typedef RedisModuleString String;
+
+static long long asked_first, asked_second, changes;
+static RedisModuleUser *own;
+
+static const char *text_of(const String *s)
+{
+    return RedisModule_StringPtrLen(s, NULL);
+}
+
+static void on_change(uint64_t client_id, void *user_data)
+{
+    (void)client_id;
+    ++*(long long *)user_data;
+}
+
+static int let_in(RedisModuleCtx *ctx, String *name)
+{
+    size_t len;
+    const char *text = RedisModule_StringPtrLen(name, &len);
+    return RedisModule_AuthenticateClientWithACLUser(ctx, text, len, on_change, &changes, NULL);
+}
+
+static int deny(String **error, const char *text)
+{
+    *error = RedisModule_CreateString(NULL, text, strlen(text));
+    return REDISMODULE_AUTH_HANDLED;
+}
+
+/* Registered last: asked first. */
+static int first(RedisModuleCtx *ctx, String *name, String *password, String **error)
+{
+    const char *how = text_of(password);
+    asked_first++;
+    if (strcmp(how, "in") == 0) {
+        let_in(ctx, name);
+        return REDISMODULE_AUTH_HANDLED;
+    }
+    if (strcmp(how, "own") == 0) {
+        RedisModule_AuthenticateClientWithUser(ctx, own, on_change, &changes, NULL);
+        return REDISMODULE_AUTH_HANDLED;
+    }
+    if (strcmp(how, "nobody") == 0) {
+        return REDISMODULE_AUTH_HANDLED;
+    }
+    if (strcmp(how, "out") == 0) {
+        return deny(error, "-CLOSED the gate is closed");
+    }
+    return strcmp(how, "plain") == 0 ? deny(error, "no way") : REDISMODULE_AUTH_NOT_HANDLED;
+}
+
+static int second(RedisModuleCtx *ctx, String *name, String *password, String **error)
+{
+    (void)error;
+    asked_second++;
+    return strcmp(text_of(password), "second") == 0 && let_in(ctx, name) == REDISMODULE_OK
+               ? REDISMODULE_AUTH_HANDLED
+               : REDISMODULE_AUTH_NOT_HANDLED;
+}
+
+static int k_counts(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_ReplyWithArray(ctx, 3);
+    RedisModule_ReplyWithLongLong(ctx, asked_first);
+    RedisModule_ReplyWithLongLong(ctx, asked_second);
+    RedisModule_ReplyWithLongLong(ctx, changes);
+    asked_first = asked_second = changes = 0;
+    return REDISMODULE_OK;
+}
+
+static int k_hide(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    long long pos, hidden = 0;
+    for (int i = 1; i < argc; i++) {
+        if (RedisModule_StringToLongLong(argv[i], &pos) == REDISMODULE_OK) {
+            hidden += RedisModule_RedactClientCommandArgument(ctx, (int)pos) == REDISMODULE_OK;
+        }
+    }
+    return RedisModule_ReplyWithLongLong(ctx, hidden);
+}
+
+static int k_become(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    return argc == 2 ? RedisModule_ReplyWithLongLong(ctx, let_in(ctx, argv[1]))
+                     : RedisModule_WrongArity(ctx);
+}
+
+static bool make_own(void)
+{
+    own = RedisModule_CreateModuleUser("keeper-own");
+    return RedisModule_SetModuleUserACL(own, "on") == REDISMODULE_OK &&
+           RedisModule_SetModuleUserACL(own, "+acl|whoami") == REDISMODULE_OK &&
+           RedisModule_SetModuleUserACL(own, "+auth") == REDISMODULE_OK;
+}
+
+/* K.FREE: the user goes, and another takes its place. K.RULE rule: a rule for it. */
+static int k_free(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_FreeModuleUser(own);
+    return RedisModule_ReplyWithLongLong(ctx, make_own());
+}
+
+static int k_rule(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    return argc == 2 ? RedisModule_ReplyWithLongLong(
+                           ctx, RedisModule_SetModuleUserACL(own, text_of(argv[1])))
+                     : RedisModule_WrongArity(ctx);
+}
+
+/* K.AS -|user|none word ...: calls a command with the rights of the own user, the server's, the
+ * caller's. */
+static int k_as(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    if (argc < 3) {
+        return RedisModule_WrongArity(ctx);
+    }
+    bool is_own = strcmp(text_of(argv[1]), "-") == 0,
+         is_none = strcmp(text_of(argv[1]), "none") == 0;
+    RedisModuleUser *found =
+        is_own || is_none ? NULL : RedisModule_GetModuleUserFromUserName(argv[1]);
+    RedisModule_SetContextUser(ctx, is_own ? own : found);
+    errno = 0;
+    RedisModuleCallReply *reply =
+        RedisModule_Call(ctx, text_of(argv[2]), "vCE", argv + 3, (size_t)(argc - 3));
+    RedisModule_SetContextUser(ctx, NULL);
+    if (found) {
+        RedisModule_FreeModuleUser(found);
+    }
+    if (!reply) {
+        return RedisModule_ReplyWithNull(ctx);
+    }
+    RedisModule_ReplyWithCallReply(ctx, reply);
+    RedisModule_FreeCallReply(reply);
+    return REDISMODULE_OK;
+}
+
+/* Of the categories that were to be added, the errno of each; 0: it was added. */
+static int results[8], result_count;
+
+static int k_categories(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_ReplyWithArray(ctx, result_count);
+    for (int i = 0; i < result_count; i++) {
+        RedisModule_ReplyWithLongLong(ctx, results[i]);
+    }
+    return REDISMODULE_OK;
+}
+
+/* Redis 7.4. K.COUNTS is in each of the categories. */
+static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
+{
+    RedisModuleCommand *command = RedisModule_GetCommand(ctx, "k.counts");
+    for (result_count = 0; result_count < count && result_count < 8; result_count++) {
+        const char *name = text_of(names[result_count]);
+        errno = 0;
+        bool added = RedisModule_AddACLCategory(ctx, name) == REDISMODULE_OK;
+        results[result_count] = added ? 0 : errno;
+        if (added && RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const struct {
+    const char *name;
+    RedisModuleCmdFunc function;
+    const char *flags;
+} commands[] = {
+    {"k.counts", k_counts, ""}, {"k.hide", k_hide, ""},
+    {"k.free", k_free, ""},     {"k.become", k_become, "no-auth"},
+    {"k.rule", k_rule, ""},     {"k.turn", k_become, ""},
+    {"k.as", k_as, ""},         {"k.categories", k_categories, ""},
+};
+
+int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    if (RedisModule_Init(ctx, "keeper", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
+        return REDISMODULE_ERR;
+    }
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function,
+                                      commands[i].flags, 0, 0, 0) != REDISMODULE_OK) {
+            return REDISMODULE_ERR;
+        }
+    }
+    if (RedisModule_RegisterAuthCallback) { /* Redis 7.2 */
+        RedisModule_RegisterAuthCallback(ctx, second);
+        RedisModule_RegisterAuthCallback(ctx, first);
+    }
+    if (argc > 0 && RedisModule_AddACLCategory && !add_categories(ctx, argv, argc)) {
+        return REDISMODULE_ERR;
+    }
+    return make_own() ? REDISMODULE_OK : REDISMODULE_ERR;
+}
+
+int RedisModule_OnUnload(RedisModuleCtx *ctx)
+{
+    (void)ctx;
+    RedisModule_FreeModuleUser(own);
+    return REDISMODULE_OK;
+}
