@@ -20,7 +20,7 @@ ODD = B + ["yes", "no", "x" * 3000, "a b c", "\"", "\\", "1kb", "9" * 25 + "gb",
 
 
 def test_every_option_with_odd_values(make_server):
-    server = make_server(config="# nothing\n")
+    server = make_server(config="# nothing\n", files=["active-node"])
     with server.connect() as client:
         flat = client.call("CONFIG", "GET", "*")
         options = dict(zip(flat[0::2], flat[1::2]))
