@@ -129,7 +129,8 @@ def test_keys_that_a_file_brings(both):
 
 def test_loading_goes_on(both):
     with both.connect() as c:
-        c.ok("DEBUG", "POPULATE", 300000)
+        c.ok("CONFIG", "SET", "rdbcompression", "no")
+        c.ok("DEBUG", "POPULATE", 800, "k", 10000)  # it is told of every two megabytes
         before = c.call("EV.PROGRESS")
         c.ok("DEBUG", "RELOAD")
         assert c.call("EV.PROGRESS") > before

@@ -60,7 +60,7 @@ def test_everything_from_all_threads(make_server):
     def toggle():
         try:
             with server.connect() as c:
-                for rounds in range(200):
+                for rounds in range(80):
                     name = ("filters", "settings")[rounds % 2]
                     c.ok("MODULE", "UNLOAD", name)
                     c.ok("MODULE", "LOAD", path_of(name))

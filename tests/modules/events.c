@@ -168,6 +168,10 @@ static void on_progress(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t pa
     static int last;
     (void)ctx;
     (void)event;
+    if (progress->progress < 0) { /* it is not known how much there is */
+        progress_count++;
+        return;
+    }
     if (progress->progress < last || progress->progress > 1024) {
         NOTE("progress from %d to %d", last, progress->progress);
     }
