@@ -9,6 +9,7 @@ import tempfile
 
 import pytest
 
+from lib.active import AT_ONCE
 from lib.bounds import eventually, scaled
 from lib.replication import in_step
 from lib.server import REPOSITORY, free_port, server_path
@@ -97,7 +98,7 @@ def test_three_in_a_mesh(shell):
 
 def test_two_nodes_of_a_primary_and_its_replica(shell, make_server):
     block = blocks()[2]
-    primary, replica = [make_server(files=["active-node", "dump.rdb"]) for _ in range(2)]
+    primary, replica = [make_server(AT_ONCE, files=["active-node", "dump.rdb"]) for _ in range(2)]
     shell.ports.update({"6379": primary.port, "6380": replica.port})
     with primary.connect() as a, replica.connect() as b:
         a.ok("SET", "k", "v")

@@ -65,8 +65,9 @@ def check_counts(a, b, before, more):
     assert counts(a) == (before[0] + more, before[1] + more)
 
 
-@pytest.mark.parametrize("kept", sorted(KEPT))
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("end,kept", [("stop", "rdb"), ("kill", "aof"),
+                                      pytest.param("stop", "aof", marks=pytest.mark.long),
+                                      pytest.param("kill", "rdb", marks=pytest.mark.long)])
 def test_a_node_goes_on(make_pair, kept, end):
     """It is given what was written meanwhile, once, and after kill -9 what its file lacks too, its
     own writes among that."""

@@ -3,7 +3,7 @@ and one is none any more; what was written meanwhile, files, links, clients that
 
 import pytest
 
-from lib.active import apart, call, check_equal, check_quiet, follow, is_up, make_node, together
+from lib.active import AT_ONCE, apart, call, check_equal, check_quiet, follow, is_up, make_node, together
 from lib.bounds import eventually
 from lib.replication import everything, in_step, replication
 from lib.resp import Error
@@ -32,7 +32,7 @@ def fill(node, value):
 
 def test_a_primary_and_its_replica_become_a_pair(make_server):
     """Their data are the same: no state of a key is told, and a write made between is kept."""
-    a, b = make_server(files=FILES), make_server(files=FILES)
+    a, b = make_server(AT_ONCE, files=FILES), make_server(AT_ONCE, files=FILES)
     with a.connect() as ca, b.connect() as cb:
         for i in range(200):
             ca.ok("SET", "k%d" % i, "v")
@@ -180,7 +180,7 @@ def test_clients_that_wait(make_node):
 
 def test_who_waits_is_served_from_elsewhere_once_it_is_a_node(make_server, make_node):
     """Whoever of the two is home: a call that waited before there were others is one of all that wait."""
-    a, b = make_server(files=FILES), make_node()
+    a, b = make_server(AT_ONCE, files=FILES), make_node()
     waiting = [a.connect() for _ in range(6)]
     for i, c in enumerate(waiting):
         c.send("BLPOP", "q%d" % i, 0)
@@ -198,7 +198,7 @@ def test_who_waits_is_served_from_elsewhere_once_it_is_a_node(make_server, make_
 
 def test_a_replica_behind_goes_on(make_server):
     """A plain replica of what becomes an active replica, and is none any more."""
-    a, behind = make_server(files=FILES), make_server(files=FILES)
+    a, behind = make_server(AT_ONCE, files=FILES), make_server(AT_ONCE, files=FILES)
     call(behind, "REPLICAOF", "127.0.0.1", a.port)
     fill(a, "v")
     eventually(lambda: in_step(a, behind), "in step", 30)
@@ -211,7 +211,7 @@ def test_a_replica_behind_goes_on(make_server):
 
 
 def test_refusals(make_server, make_node):
-    server = make_server(files=FILES)
+    server = make_server(AT_ONCE, files=FILES)
     with server.connect() as c:
         assert b"multi-master needs active-replica yes" in c.call("CONFIG", "SET", "multi-master", "yes")
         assert call(server, "CONFIG", "GET", "multi-master") == [b"multi-master", b"no"]
