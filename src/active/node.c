@@ -8,7 +8,10 @@
 #include "engine/command.h"
 #include "keyspace/db.h"
 #include "keyspace/expire.h"
+#include "persist/payload.h"
+#include "persist/rdb_module.h"
 #include "value/member_ttl.h"
+#include "value/module.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -334,22 +337,56 @@ static bool names_known_dbs(const struct node *n, const struct unit *unit)
 /* Words of units only begin with it. */
 static const char own_words[] = "keydb.";
 
-/* What is told is to be done here too, or the nodes would differ. A module may be missing: *name is
- * the command's, until the next unit. */
-static bool names_known_commands(const struct unit *unit, struct slice *name)
+static bool is_known_command(struct slice name)
 {
-    bool known = true;
-    struct unit_command c = unit_command_before(unit);
-    while (known && unit_command_next(unit, &c)) {
-        *name = c.argv[0];
-        known = command_find_original(*name) ||
-                (name->len >= sizeof(own_words) - 1 &&
-                 strncasecmp(name->ptr, own_words, sizeof(own_words) - 1) == 0);
+    return command_find_original(name) ||
+           (name.len >= sizeof(own_words) - 1 &&
+            strncasecmp(name.ptr, own_words, sizeof(own_words) - 1) == 0);
+}
+
+/* The payload of a value of a module's that the command brings, or nothing. */
+static struct slice module_payload(const struct unit_command *c)
+{
+    bool brings = c->argc > 3 && (slice_equal_nocase(c->argv[0], "restore") ||
+                                  slice_equal_nocase(c->argv[0], "keydb.state"));
+    return brings && rdb_module_is_payload(c->argv[3]) ? c->argv[3] : (struct slice){NULL, 0};
+}
+
+static bool is_value(const struct unit_command *c, struct slice payload)
+{
+    struct entry *e;
+    module_value_db = c->db;
+    bool fine = payload_read(payload, c->argv[1], &e) == PAYLOAD_FINE;
+    module_value_db = -1;
+    if (fine) {
+        entry_destroy(&e);
     }
-    if (!known) {
+    return fine;
+}
+
+/* What is told is to be done here too, or the nodes would differ: a module may be missing. The
+ * reason is the node's fault, then. */
+static bool can_be_done(struct node *n, const struct unit *unit) REQUIRES(keyspace_lock)
+{
+    bool can = true;
+    struct unit_command c = unit_command_before(unit);
+    while (can && unit_command_next(unit, &c)) {
+        struct slice name = c.argv[0], payload = module_payload(&c);
+        if (!is_known_command(name)) {
+            can = false;
+            snprintf(
+                n->fault, sizeof(n->fault),
+                "a write by '%.*s', a command that is not here: of a module that is not loaded?",
+                (int)(name.len < 64 ? name.len : 64), name.ptr);
+        } else if (payload.ptr && !is_value(&c, payload)) {
+            can = false;
+            snprintf(n->fault, sizeof(n->fault), "%s", rdb_module_payload_fault(payload));
+        }
+    }
+    if (!can) {
         unit_command_end(&c);
     }
-    return known;
+    return can;
 }
 
 static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(keyspace_lock)
@@ -373,16 +410,12 @@ static bool see(void *context, uint64_t stamp)
 static bool take_unit(void *context, struct unit *unit, const char **error)
 {
     struct node *n = context;
-    struct slice name;
     keyspace_assert_exclusive();
     if (!names_known_dbs(n, unit) || !merge_acceptable(&n->merge, unit)) {
         *error = "a write that no node may tell, or of a database that is not here";
         return false;
     }
-    if (!names_known_commands(unit, &name)) {
-        snprintf(n->fault, sizeof(n->fault),
-                 "a write by '%.*s', a command that is not here: of a module that is not loaded?",
-                 (int)(name.len < 64 ? name.len : 64), name.ptr);
+    if (!can_be_done(n, unit)) {
         *error = n->fault;
         return false;
     }
