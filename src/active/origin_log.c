@@ -18,6 +18,7 @@ struct ring {
 };
 
 struct origin_log {
+    struct log_reserve *reserve; /* NULL: none */
     struct ring *rings; /* by origin's index */
     uint32_t count;
     size_t bytes, bytes_max;
@@ -41,6 +42,17 @@ struct origin_log *origin_log_create(size_t bytes_max)
 void origin_log_set_bound(struct origin_log *log, size_t bytes_max)
 {
     log->bytes_max = bytes_max;
+}
+
+void origin_log_keep_on_disk(struct origin_log *log, struct reserve *reserve)
+{
+    assert(!log->reserve);
+    log->reserve = log_reserve_create(reserve);
+}
+
+struct log_reserve *origin_log_reserve(const struct origin_log *log)
+{
+    return log->reserve;
 }
 
 static struct unit **place(const struct ring *r, uint64_t sequence)
@@ -70,6 +82,7 @@ void origin_log_destroy(struct origin_log **log)
         mem_free(r->units);
     }
     if (*log) {
+        log_reserve_destroy(&(*log)->reserve);
         mem_free((*log)->rings);
         mem_free(*log);
         *log = NULL;
@@ -155,6 +168,9 @@ void origin_log_append(struct origin_log *log, struct unit *unit)
     log->bytes += unit_bytes(unit);
     log->appended += unit_bytes(unit);
     log->newest = unit->dot.stamp > log->newest ? unit->dot.stamp : log->newest;
+    if (log->reserve) {
+        log_reserve_put(log->reserve, unit);
+    }
     trim(log);
 }
 
@@ -196,10 +212,22 @@ void origin_log_skip(struct origin_log *log, uint16_t origin, uint64_t position)
         drop_first(log, r);
     }
     r->first = r->end = position + 1;
+    if (log->reserve) {
+        log_reserve_skip(log->reserve, origin, position);
+    }
 }
 
 bool origin_log_keeps_after(const struct origin_log *log, uint16_t origin, uint64_t sequence,
                             uint64_t position)
+{
+    struct reserve_place place;
+    return origin_log_has_after(log, origin, sequence, position) ||
+           (log->reserve && origin < log->count && log->rings[origin].end > position &&
+            log_reserve_find(log->reserve, origin, sequence + 1, &place));
+}
+
+bool origin_log_has_after(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                          uint64_t position)
 {
     if (sequence >= position) {
         return true;

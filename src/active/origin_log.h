@@ -5,10 +5,14 @@
  * an origin's last write stays for ten seconds, however large it is: what would be pushed out at
  * once by others of its kind nobody would ever get. And what readers who are there have not got yet
  * is kept beyond the bound, up to another one: a burst of writes is not to cost each of them a
- * whole data set. State: keyspace (exclusive mode); units are shared, and immutable. */
+ * whole data set. Of what memory has dropped the disk may keep much more (log_reserve.h), for
+ * readers who take it from there.
+ *
+ * State: keyspace (exclusive mode); units are shared, and immutable. */
 #ifndef ACTIVE_ORIGIN_LOG_H
 #define ACTIVE_ORIGIN_LOG_H
 
+#include "active/log_reserve.h"
 #include "active/unit.h"
 
 #include <stddef.h>
@@ -20,6 +24,11 @@ struct origin_log;
 
 /* Empty logs, which keep at most so many bytes of units. */
 struct origin_log *origin_log_create(size_t bytes_max);
+/* From now on what is appended is also on disk, in this reserve, which is the caller's and outlives
+ * the logs. */
+void origin_log_keep_on_disk(struct origin_log *log, struct reserve *reserve);
+/* The logs' part there; NULL: none. It stays the same. Any thread. */
+struct log_reserve *origin_log_reserve(const struct origin_log *log);
 /* Another bound; what is beyond it goes with the next write. */
 void origin_log_set_bound(struct origin_log *log, size_t bytes_max);
 /* While somebody is sent a whole data set, what comes behind it is kept for him, up to so many
@@ -41,10 +50,12 @@ void origin_log_destroy(struct origin_log **log);
 void origin_log_append(struct origin_log *log, struct unit *unit);
 /* The origin's position has moved without the writes (a file, MERGE): its log begins behind it. */
 void origin_log_skip(struct origin_log *log, uint16_t origin, uint64_t position);
-/* True when everything of the origin above `sequence` up to `position` is kept. */
+/* True when everything of the origin above `sequence` up to `position` is kept; in memory. */
 bool origin_log_keeps_after(const struct origin_log *log, uint16_t origin, uint64_t sequence,
                             uint64_t position);
-/* The write with this sequence, NULL when it is not kept; good until the next append or skip. */
+bool origin_log_has_after(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                          uint64_t position);
+/* The write with this sequence, NULL when memory does not have it; good until the next append or skip. */
 struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint64_t sequence);
 /* Bytes of units, their heads included. */
 size_t origin_log_bytes(const struct origin_log *log);

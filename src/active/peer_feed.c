@@ -13,6 +13,7 @@
 #include "active/full_sync_record.h"
 #include "active/full_sync_source.h"
 #include "active/sender.h"
+#include "active/sender_disk.h"
 #include "repl/replica.h"
 #include "repl/sync.h"
 
@@ -22,6 +23,8 @@
 
 /* Taken from the logs at a time. */
 #define FILL_BYTES ((size_t)64 * 1024)
+/* Reads of the disk at a time that may bring nothing for this peer. */
+#define READS_IN_VAIN_MAX 64
 /* A buffer that has become larger (one large write) is not kept. */
 #define KEPT_BYTES (4 * FILL_BYTES)
 #define CLOCKS_MS 1000
@@ -37,6 +40,7 @@ struct pull {
     char node[ACTIVE_NODE_CHARS]; /* the peer's */
     /* The client's thread's: */
     struct sender send;
+    struct sender_disk disk;
     struct buf out; /* frames; those before `sent` are */
     size_t sent;
     int64_t clocks_ms;               /* when clocks were told last */
@@ -151,11 +155,88 @@ static void note_slowest(void)
     lock_release(&list.lock);
 }
 
-/* More frames, if there is anything to tell; false: what the peer wants next is not kept. */
-static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
+/* From memory; where that lacks what comes next, from the disk from now on. False: nor is it there.
+ */
+static bool fill_from_memory(struct pull *p, const struct origins *origins,
+                             const struct origin_log *log)
+{
+    if (sender_some(&p->send, origins, log, FILL_BYTES, &p->out)) {
+        if (p->out.len == 0) {
+            let_go(p);
+        }
+        if (p->out.len < FILL_BYTES) {
+            atomic_store(&p->upto, origin_log_appended(log));
+            note_slowest();
+        }
+        return true;
+    }
+    if (p->out.len > 0) {
+        return true; /* what comes next is looked at the next time */
+    }
+    if (!sender_disk_begin(&p->disk, &p->send, origins, log)) {
+        return false;
+    }
+    log_notice("Active peer %s:%lld is sent what the disk has", p->ip, (long long)p->port);
+    let_go(p);
+    atomic_store(&p->upto, UINT64_MAX); /* memory need not keep anything for it */
+    note_slowest();
+    return true;
+}
+
+/* What has been read from the disk; false: what comes next is nowhere. */
+static bool fill_from_disk(struct pull *p, const struct origins *origins,
+                           const struct origin_log *log)
+{
+    bool kept = sender_disk_some(&p->disk, &p->send, origins, log, &p->out);
+    if (kept && !p->disk.on) {
+        log_notice("Active peer %s:%lld has been sent what the disk has", p->ip,
+                   (long long)p->port);
+    }
+    return kept;
+}
+
+/* Clocks, when it is time, or it has asked. Who asks has been told everything then. */
+static void fill_clocks(struct pull *p, const struct origins *origins, bool anyway)
 {
     int64_t now_ms = replica_clock_ms();
-    bool kept = true;
+    bool all = p->out.len < FILL_BYTES && !p->disk.on;
+    bool asks = all && atomic_exchange(&p->asked, false);
+    if (asks || anyway || now_ms - p->clocks_ms >= CLOCKS_MS) {
+        p->clocks_ms = now_ms;
+        sender_clocks(&p->send, origins, &p->out);
+    }
+}
+
+enum filled { FILLED, FILLED_NOTHING_YET, FILL_LOST };
+
+/* The disk is read before the lock is taken. `last`: it had better be something. */
+static enum filled fill_some(struct pull *p, bool last) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct node *node = active_node();
+    if (p->disk.on && !sender_disk_read(&p->disk, origin_log_reserve(node_log(node)))) {
+        return FILL_LOST;
+    }
+    if (!keyspace_try_shared()) {
+        return FILLED; /* a script takes long: asked again by the tick */
+    }
+    const struct origins *origins = node_origins(node);
+    const struct origin_log *log = node_log(node);
+    bool kept =
+        p->disk.on ? fill_from_disk(p, origins, log) : fill_from_memory(p, origins, log);
+    if (kept) {
+        fill_clocks(p, origins, last && p->disk.on);
+    }
+    bool goes_on = p->out.len == 0 && p->disk.on;
+    keyspace_unlock_shared();
+    if (!kept) {
+        return FILL_LOST;
+    }
+    return goes_on ? FILLED_NOTHING_YET : FILLED;
+}
+
+/* More frames, if there is anything to tell; false: what the peer wants next is not kept. */
+static bool fill(struct pull *p)
+{
     if (p->out.capacity > KEPT_BYTES) {
         buf_deinit(&p->out);
     }
@@ -164,26 +245,11 @@ static bool fill(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
     if (p->source) {
         return fill_from_source(p);
     }
-    if (!keyspace_try_shared()) {
-        return true; /* a script takes long: asked again by the tick */
+    enum filled filled = FILLED_NOTHING_YET;
+    for (int i = 1; i <= READS_IN_VAIN_MAX && filled == FILLED_NOTHING_YET; i++) {
+        filled = fill_some(p, i == READS_IN_VAIN_MAX);
     }
-    const struct origins *origins = node_origins(active_node());
-    kept = sender_some(&p->send, origins, node_log(active_node()), FILL_BYTES, &p->out);
-    if (kept && p->out.len == 0) {
-        let_go(p);
-    }
-    if (kept && p->out.len < FILL_BYTES) {
-        atomic_store(&p->upto, origin_log_appended(node_log(active_node())));
-        note_slowest();
-    }
-    /* Who is asked has been told everything then. */
-    bool asks = p->out.len < FILL_BYTES && atomic_exchange(&p->asked, false);
-    if (kept && (asks || now_ms - p->clocks_ms >= CLOCKS_MS)) {
-        p->clocks_ms = now_ms;
-        sender_clocks(&p->send, origins, &p->out);
-    }
-    keyspace_unlock_shared();
-    return kept;
+    return filled != FILL_LOST;
 }
 
 static bool over(struct feed *f)
@@ -254,6 +320,7 @@ static void gone(struct feed *f)
         note_slowest();
     }
     full_sync_source_release(&p->source);
+    sender_disk_deinit(&p->disk);
     sender_deinit(&p->send);
     buf_deinit(&p->out);
     mem_free(p);

@@ -126,6 +126,19 @@ bool sender_possible_after(struct sender *s, const struct origins *o, const stru
     return true;
 }
 
+bool sender_has_all(struct sender *s, const struct origins *o, const struct origin_log *log)
+{
+    follow_table(s, o);
+    for (uint32_t i = 1; i < s->count; i++) {
+        const struct sender_row *row = &s->rows[i];
+        if (row->requested &&
+            !origin_log_has_after(log, (uint16_t)i, row->sent, o->rows[i].position)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Names the origin before its handle is used. */
 static void name_origin(struct sender *s, const struct origins *o, uint32_t index, struct buf *out)
 {
@@ -153,7 +166,7 @@ static uint64_t last_before(const struct sender_row *row, const struct origins *
 
 /* What was earlier than our write `u`, of those who write to the peer by other ways. */
 static void send_causes(struct sender *s, const struct origins *o, const struct origin_log *log,
-                        const struct unit *u, struct buf *out)
+                        const struct log_record *u, struct buf *out)
 {
     struct frame_clock *causes = mem_alloc(s->count * sizeof(*causes));
     uint32_t count = 0;
@@ -176,17 +189,24 @@ static void send_causes(struct sender *s, const struct origins *o, const struct 
     mem_free(causes);
 }
 
-static void send_unit(struct sender *s, const struct origins *o, const struct origin_log *log,
-                      const struct unit *u, struct buf *out)
+void sender_put(struct sender *s, const struct origins *o, const struct origin_log *log,
+                const struct log_record *write, struct buf *out)
 {
-    uint16_t origin = dot_origin(u->dot);
-    if (u->has_causes) {
-        send_causes(s, o, log, u, out);
+    uint16_t origin = dot_origin(write->dot);
+    struct slice commands = write->commands;
+    if (write->has_causes) {
+        send_causes(s, o, log, write, out);
     }
     name_origin(s, o, origin, out);
-    frame_put_write(out, origin, dot_sequence(u->dot), u->dot.stamp, u->db, u->len);
-    buf_append(out, u->bytes, u->len);
-    s->rows[origin].sent = dot_sequence(u->dot);
+    frame_put_write(out, origin, dot_sequence(write->dot), write->dot.stamp, write->db,
+                    commands.len);
+    buf_append_slice(out, commands);
+    s->rows[origin].sent = dot_sequence(write->dot);
+}
+
+static struct log_record record_of(const struct unit *u)
+{
+    return (struct log_record){u->dot, u->db, u->has_causes, slice_of(u->bytes, u->len)};
 }
 
 /* Of the next writes of all requested origins the one with the least stamp; NULL when nothing is to
@@ -223,7 +243,8 @@ bool sender_some(struct sender *s, const struct origins *o, const struct origin_
         if (!u) {
             break;
         }
-        send_unit(s, o, log, u, out);
+        struct log_record write = record_of(u);
+        sender_put(s, o, log, &write, out);
     }
     return !lost;
 }

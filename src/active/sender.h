@@ -3,8 +3,9 @@
  * stamps, so that causes mostly come before what they caused.
  *
  * A write is sent when its origin is requested and the peer has not told a position that covers it.
- * Nothing is held for the peer: what it is to get is found in the logs by number, and when it is
- * not there any more the link ends (DESIGN.md, "Messages").
+ * Nothing is held for the peer: what it is to get is found in the logs by number; what memory does
+ * not have is read from the disk first (sender_disk.h); and when it is not there either the link
+ * ends (DESIGN.md, "Messages").
  *
  * A handle is our own index of the origin. State: its fields belong to who serves the link. */
 #ifndef ACTIVE_SENDER_H
@@ -53,8 +54,14 @@ bool sender_possible(struct sender *s, const struct origins *o,
 /* The same once it has been skipped to there. */
 bool sender_possible_after(struct sender *s, const struct origins *o, const struct origin_log *log,
                            const struct version_vector *positions) MUST_CHECK;
+/* True when memory has all that is requested and not sent. */
+bool sender_has_all(struct sender *s, const struct origins *o,
+                    const struct origin_log *log) MUST_CHECK;
+/* Appends the frames of one write, which is the next one of an origin that is requested. */
+void sender_put(struct sender *s, const struct origins *o, const struct origin_log *log,
+                const struct log_record *write, struct buf *out);
 /* Appends frames until there are `bytes_max` (the last may go beyond) or nothing is left to send;
- * then nothing is appended. False: as sender_possible. */
+ * then nothing is appended. False: memory does not have what is requested next. */
 bool sender_some(struct sender *s, const struct origins *o, const struct origin_log *log,
                  size_t bytes_max, struct buf *out) MUST_CHECK;
 /* Appends one C frame: of each node's latest epoch, and of the others as far as they are news. */

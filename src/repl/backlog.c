@@ -14,13 +14,16 @@
 
 #define NO_DB (-2)
 
-int64_t backlog_size_bytes;
+#define RESERVE_NAME "temp-repl-backlog.reserve"
+
+int64_t backlog_size_bytes, backlog_reserve_bytes;
 
 static struct {
     int log; /* propagate.h's number */
     bool on;
     int hushed; /* how many want it quiet */
     struct chain chain;
+    struct reserve *reserve;   /* of the chain, from the first one on; NULL: none */
     struct chain_reader first; /* where what is kept begins */
     bool own;                  /* the writes here are the stream */
     int stream_db;             /* that the stream is for; NO_DB: to be told (own) */
@@ -74,6 +77,9 @@ size_t backlog_readers_bytes(void)
 static void append(struct slice bytes)
 {
     chain_append(&backlog.chain, bytes);
+    if (backlog.reserve) {
+        reserve_note(backlog.reserve, &backlog.chain);
+    }
     atomic_store_explicit(&backlog.offset, backlog.chain.end, memory_order_relaxed);
     trim();
 }
@@ -106,13 +112,22 @@ void backlog_setup(void)
     new_id();
 }
 
-void backlog_teardown(void)
+static void drop_chain(void)
 {
     if (backlog.on) {
+        if (backlog.reserve) {
+            reserve_leave(backlog.reserve);
+        }
         chain_reader_drop(&backlog.first);
         chain_deinit(&backlog.chain);
         backlog.on = false;
     }
+}
+
+void backlog_teardown(void)
+{
+    drop_chain();
+    reserve_destroy(&backlog.reserve);
 }
 
 bool backlog_is_on(void)
@@ -123,11 +138,17 @@ bool backlog_is_on(void)
 /* An empty backlog that begins at `offset`. */
 static void begin_at(uint64_t offset)
 {
-    backlog_teardown();
+    drop_chain();
     backlog.offset = offset;
     chain_init(&backlog.chain, offset);
     chain_reader_at_end(&backlog.first, &backlog.chain);
     backlog.on = true;
+    if (!backlog.reserve && backlog_reserve_bytes > 0) {
+        backlog.reserve = reserve_create(RESERVE_NAME, (uint64_t)backlog_reserve_bytes);
+    }
+    if (backlog.reserve) {
+        reserve_follow(backlog.reserve, &backlog.chain);
+    }
 }
 
 /* Begins or ends making a stream of the writes here, which names its database anew. */
@@ -155,9 +176,7 @@ void backlog_turn_off(void)
         return;
     }
     set_own(false);
-    backlog.on = false;
-    chain_reader_drop(&backlog.first);
-    chain_deinit(&backlog.chain);
+    drop_chain();
     new_id();
 }
 
@@ -216,6 +235,9 @@ void backlog_forget_kept(void)
     if (backlog.on) {
         chain_reader_drop(&backlog.first);
         chain_reader_at_end(&backlog.first, &backlog.chain);
+        if (backlog.reserve) {
+            reserve_follow(backlog.reserve, &backlog.chain);
+        }
     }
 }
 
@@ -253,7 +275,8 @@ void backlog_begin_reader(struct chain_reader *reader)
     chain_reader_at_end(reader, &backlog.chain);
 }
 
-enum backlog_resume backlog_resume(struct slice id, uint64_t offset, struct chain_reader *reader)
+enum backlog_resume backlog_resume(struct slice id, uint64_t offset, struct chain_reader *reader,
+                                   struct reserve_place *place)
 {
     bool ours = slice_equal(id, slice_cstr(backlog.id));
     bool seconds = backlog.second_end >= 0 && slice_equal(id, slice_cstr(backlog.second_id)) &&
@@ -261,11 +284,39 @@ enum backlog_resume backlog_resume(struct slice id, uint64_t offset, struct chai
     if (!ours && !seconds) {
         return BACKLOG_FOREIGN_ID;
     }
-    if (!backlog.on || offset < backlog.first.position || offset > backlog.chain.end) {
+    if (!backlog.on || offset > backlog.chain.end) {
         return BACKLOG_OUT_OF_RANGE;
     }
-    chain_reader_at(reader, &backlog.first, offset);
-    return BACKLOG_RESUMED;
+    if (offset >= backlog.first.position) {
+        chain_reader_at(reader, &backlog.first, offset);
+        return BACKLOG_RESUMED;
+    }
+    return backlog.reserve && reserve_place_at(backlog.reserve, offset, place)
+               ? BACKLOG_RESUMED_ON_DISK
+               : BACKLOG_OUT_OF_RANGE;
+}
+
+bool backlog_reach(const struct reserve_place *place, struct chain_reader *reader)
+{
+    if (!backlog.on || place->position < backlog.first.position ||
+        !reserve_is_of_now(backlog.reserve, place)) {
+        return false; /* not yet, or it is another history by now: reading finds that out */
+    }
+    chain_reader_at(reader, &backlog.first, place->position);
+    return true;
+}
+
+ssize_t backlog_read_reserve(struct reserve_place *place, char *into, size_t max)
+{
+    return reserve_read(backlog.reserve, place, into, max);
+}
+
+bool backlog_look_at_reserve(struct reserve_facts *facts)
+{
+    if (backlog.reserve) {
+        reserve_look(backlog.reserve, facts);
+    }
+    return backlog.reserve != NULL;
 }
 
 const char *backlog_id(void)

@@ -1,6 +1,7 @@
 /* The replication stream: every write's effects, in the order in which they happened, as commands
  * in the request protocol (engine/propagate.h tells them). Its last bytes are kept, so that a
- * replica whose link was cut goes on where it was. THE place that knows the replication id (whose
+ * replica whose link was cut goes on where it was; many more of them on disk, where that is wanted
+ * (reserve.h). THE place that knows the replication id (whose
  * history the data are) and the offset (how many bytes of it there were).
  *
  *   OFF --a replica comes--> ON --no replica for repl-backlog-ttl--> OFF
@@ -15,6 +16,7 @@
 
 #include "keyspace/lock.h"
 #include "repl/chain.h"
+#include "repl/reserve.h"
 
 #define REPL_ID_LEN 40
 
@@ -39,12 +41,22 @@ void backlog_hush(bool quiet) REQUIRES(keyspace_lock);
  * *reader stands at the end. */
 void backlog_begin_reader(struct chain_reader *reader) REQUIRES(keyspace_lock);
 
-/* Why a replica cannot simply go on. */
-enum backlog_resume { BACKLOG_RESUMED, BACKLOG_FOREIGN_ID, BACKLOG_OUT_OF_RANGE };
-/* A replica that has the first `offset` bytes of history `id` wants the rest: *reader stands
- * there, if that is what is kept. */
-enum backlog_resume backlog_resume(struct slice id, uint64_t offset, struct chain_reader *reader)
-    REQUIRES(keyspace_lock);
+/* Whether a replica can simply go on, and how. */
+enum backlog_resume {
+    BACKLOG_RESUMED,         /* from memory */
+    BACKLOG_RESUMED_ON_DISK, /* from the reserve, until memory has what comes next */
+    BACKLOG_FOREIGN_ID,
+    BACKLOG_OUT_OF_RANGE
+};
+/* A replica that has the first `offset` bytes of history `id` wants the rest: *reader, or *place,
+ * stands there, if that is what is kept. */
+enum backlog_resume backlog_resume(struct slice id, uint64_t offset, struct chain_reader *reader,
+                                   struct reserve_place *place) REQUIRES(keyspace_lock);
+/* Who reads in the reserve: true when memory has all from there on; *reader then stands there. */
+bool backlog_reach(const struct reserve_place *place, struct chain_reader *reader)
+    REQUIRES_SHARED(keyspace_lock);
+/* As reserve_read. */
+ssize_t backlog_read_reserve(struct reserve_place *place, char *into, size_t max) MUST_CHECK;
 
 /* The database that the stream is for where it stands; 0 where it says so anew. */
 int backlog_stream_db(void) REQUIRES_SHARED(keyspace_lock);
@@ -92,7 +104,10 @@ uint64_t backlog_kept_most_bytes(void);
  * thread. */
 size_t backlog_readers_bytes(void);
 
-/* repl-backlog-size. World. */
-extern int64_t backlog_size_bytes;
+/* What the reserve keeps; false when there is none. */
+bool backlog_look_at_reserve(struct reserve_facts *facts) REQUIRES_SHARED(keyspace_lock);
+
+/* repl-backlog-size, repl-backlog-disk-reserve (0: none). World; the latter from the start on. */
+extern int64_t backlog_size_bytes, backlog_reserve_bytes;
 
 #endif

@@ -197,16 +197,20 @@ static bool resume(struct replica *r, struct slice id, struct slice wanted)
     if (slice_equal(id, SLICE("?")) || r->rdb_only) {
         return false;
     }
-    if (!num_parse_i64(wanted, &next) || next < 1 ||
-        backlog_resume(id, (uint64_t)next - 1, &r->stream) != BACKLOG_RESUMED) {
+    enum backlog_resume how = BACKLOG_OUT_OF_RANGE;
+    if (num_parse_i64(wanted, &next) && next >= 1) {
+        how = backlog_resume(id, (uint64_t)next - 1, &r->stream, &r->disk);
+    }
+    if (how != BACKLOG_RESUMED && how != BACKLOG_RESUMED_ON_DISK) {
         stats_add(STAT_SYNC_PARTIAL_REFUSED, 1);
         log_notice("Replica %s:%lld asks for what is not kept: it is sent everything", r->ip,
                    (long long)r->port);
         return false;
     }
     stats_add(STAT_SYNC_PARTIAL_OK, 1);
-    log_notice("Replica %s:%lld goes on at offset %lld", r->ip, (long long)r->port,
-               (long long)next);
+    log_notice("Replica %s:%lld goes on at offset %lld%s", r->ip, (long long)r->port,
+               (long long)next, how == BACKLOG_RESUMED ? "" : ", from the disk");
+    atomic_store(&r->on_disk, how == BACKLOG_RESUMED_ON_DISK);
     if (r->knows_psync2) {
         snprintf(line, sizeof(line), "+CONTINUE %s\r\n", backlog_id());
     }

@@ -36,6 +36,21 @@ static void write_replica(struct replica *r, void *context)
                l->count++, r->ip, r->port, names[state], atomic_load(&r->ack_offset), lag_s);
 }
 
+/* What the disk keeps, where it is to keep something. */
+static void write_reserve(struct buf *out) REQUIRES_SHARED(keyspace_lock)
+{
+    struct reserve_facts facts;
+    if (backlog_look_at_reserve(&facts)) {
+        field_text(out, "repl_backlog_disk_state", reserve_state_word(facts.state));
+        field_u64(out, "repl_backlog_disk_reserve", facts.size_bytes);
+        field_u64(out, "repl_backlog_disk_first_byte_offset",
+                  facts.end > facts.begin ? facts.begin + 1 : 0);
+        field_u64(out, "repl_backlog_disk_histlen", facts.end - facts.begin);
+        field_u64(out, "repl_backlog_disk_queued", facts.queued_bytes);
+        field_u64(out, "repl_backlog_disk_faults", facts.faults);
+    }
+}
+
 static void write_info(struct buf *out)
 {
     struct listing l = {.out = out, .now_ms = replica_clock_ms()};
@@ -63,6 +78,7 @@ static void write_info(struct buf *out)
     field_i64(out, "repl_backlog_size", backlog_size_bytes);
     field_u64(out, "repl_backlog_first_byte_offset", on ? offset - kept + 1 : 0);
     field_u64(out, "repl_backlog_histlen", kept);
+    write_reserve(out);
     keyspace_leave(taken);
 }
 
@@ -79,6 +95,13 @@ const struct option repl_options[] = {
      .min = 1,
      .max = INT64_MAX,
      .floor = 16384},
+    {.name = "repl-backlog-disk-reserve",
+     .type = OPTION_MEMORY,
+     .flags = OPTION_IMMUTABLE,
+     .target = &backlog_reserve_bytes,
+     .initial = "0",
+     .min = 0,
+     .max = RESERVE_MOST_BYTES},
     {.name = "repl-backlog-ttl",
      .type = OPTION_INT,
      .target = &sync_settings.backlog_ttl_s,

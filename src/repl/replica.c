@@ -14,6 +14,9 @@
 #include <assert.h>
 #include <string.h>
 
+/* Read from the disk at a time. */
+#define DISK_READ_BYTES ((size_t)128 * 1024)
+
 static struct {
     struct lock lock;
     struct replica *first, **last;
@@ -42,7 +45,7 @@ static void set_state(struct replica *r, enum replica_state state)
 /* ---- what is sent ---- */
 
 static const char from_text[] = "text", from_transfer[] = "transfer", from_stream[] = "stream",
-                  from_newline[] = "newline";
+                  from_disk[] = "disk", from_newline[] = "newline";
 
 static int show(struct replica *r, const char *source, int count)
 {
@@ -77,9 +80,49 @@ static void end_transfer(struct replica *r)
     }
 }
 
+/* Memory has what comes next: the disk is left. */
+static bool leave_disk(struct replica *r) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (!keyspace_try_shared()) {
+        return false; /* a script takes long: the disk has it too */
+    }
+    bool reached = backlog_reach(&r->disk, &r->stream);
+    keyspace_unlock_shared();
+    if (reached) {
+        buf_deinit(&r->disk_bytes);
+        atomic_store(&r->on_disk, false);
+        log_notice("Replica %s:%lld has been sent what the disk kept", r->ip, (long long)r->port);
+    }
+    return reached;
+}
+
 static int show_stream(struct replica *r, struct iovec *vectors, int max)
 {
     return r->rdb_only ? 0 : show(r, from_stream, chain_reader_vectors(&r->stream, vectors, max));
+}
+
+/* What the reserve has next, until that is in memory. */
+static int show_disk(struct replica *r, struct iovec *vectors, int max)
+{
+    if (r->disk_sent == r->disk_bytes.len) {
+        if (leave_disk(r)) {
+            return show_stream(r, vectors, max);
+        }
+        buf_clear(&r->disk_bytes);
+        r->disk_sent = 0;
+        ssize_t got = backlog_read_reserve(&r->disk, buf_reserve(&r->disk_bytes, DISK_READ_BYTES),
+                                           DISK_READ_BYTES);
+        if (got < 0) {
+            log_notice("Replica %s:%lld wants what the disk does not keep any more: its link is "
+                       "closed",
+                       r->ip, (long long)r->port);
+            return -1;
+        }
+        r->disk_bytes.len = (size_t)got;
+    }
+    vectors[0] =
+        (struct iovec){r->disk_bytes.data + r->disk_sent, r->disk_bytes.len - r->disk_sent};
+    return show(r, from_disk, vectors[0].iov_len > 0);
 }
 
 static int show_transfer(struct replica *r, struct iovec *vectors, int max)
@@ -124,7 +167,7 @@ static int next(struct feed *f, struct iovec *vectors, int max)
     case REPLICA_SYNCING:
         return show_transfer(r, vectors, max);
     case REPLICA_ONLINE:
-        return show_stream(r, vectors, max);
+        return atomic_load(&r->on_disk) ? show_disk(r, vectors, max) : show_stream(r, vectors, max);
     default:
         return 0;
     }
@@ -152,6 +195,9 @@ static void sent(struct feed *f, size_t bytes)
     } else if (r->vector_source == from_stream) {
         chain_reader_advance(&r->stream, bytes);
         atomic_store_explicit(&r->sent_offset, r->stream.position, memory_order_relaxed);
+    } else if (r->vector_source == from_disk) {
+        r->disk_sent += bytes;
+        atomic_fetch_add_explicit(&r->sent_offset, bytes, memory_order_relaxed);
     }
 }
 
@@ -159,8 +205,8 @@ static uint64_t pending(const struct feed *f)
 {
     const struct replica *r = (const struct replica *)f;
     enum replica_state state = state_of(r);
-    if (state < REPLICA_SYNCING || r->rdb_only) {
-        return 0;
+    if (state < REPLICA_SYNCING || r->rdb_only || atomic_load(&r->on_disk)) {
+        return 0; /* what is on disk takes no memory, so no limit of that is for it */
     }
     uint64_t end = backlog_offset(), have = atomic_load(&r->sent_offset);
     return end > have ? end - have : 0;
@@ -190,6 +236,7 @@ static void gone(struct feed *f)
         transfer_release(&r->transfer);
     }
     buf_deinit(&r->text);
+    buf_deinit(&r->disk_bytes);
     mem_free(r);
     sync_wake();
 }
@@ -250,8 +297,9 @@ static void enter_list(struct replica *r, enum replica_state state)
 void replica_go_on(struct replica *r, const char *line)
 {
     buf_append_cstr(&r->text, line);
-    atomic_store(&r->sent_offset, r->stream.position);
-    atomic_store(&r->ack_offset, r->stream.position);
+    uint64_t offset = atomic_load(&r->on_disk) ? r->disk.position : r->stream.position;
+    atomic_store(&r->sent_offset, offset);
+    atomic_store(&r->ack_offset, offset);
     enter_list(r, REPLICA_ONLINE);
 }
 

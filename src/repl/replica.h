@@ -8,7 +8,8 @@
  * Who wants the data set and nothing more (rdb-only) is closed behind it.
  *
  * Its client is fed by its server thread (net/feed.h) from blocks that others fill: those of the
- * transfer that it takes part in, then those of the backlog. Who may write what: `state`, `text`
+ * transfer that it takes part in, then those of the backlog; or, where memory does not have what it
+ * lacks, first from the backlog's reserve on disk. Who may write what: `state`, `text`
  * and the readers belong to the sync thread while WAIT_START (under the list's lock, and the
  * keyspace lock in exclusive mode), to the client's thread in all other states; the change of state
  * hands them over (release, acquire). Figures are atomic. The list of replicas is behind a leaf
@@ -20,6 +21,7 @@
 #include "engine/call.h"
 #include "net/feed.h"
 #include "repl/chain.h"
+#include "repl/reserve.h"
 #include "repl/transfer.h"
 
 #include <stdatomic.h>
@@ -50,6 +52,11 @@ struct replica {
     size_t text_sent;
     struct chain_reader transferred, stream;
     struct transfer *transfer; /* that it takes part in, a reference */
+    /* ONLINE, while on_disk: the stream is read there, not by `stream`; and what was, of which
+     * `disk_sent` bytes are sent. */
+    struct reserve_place disk;
+    struct buf disk_bytes;
+    size_t disk_sent;
     /* The sync thread's: the same as a name only, and since when it takes nothing of what is there
      * (0: it does), at which place. */
     const struct transfer *joined;
@@ -64,14 +71,15 @@ struct replica {
     _Atomic int64_t heard_ms;     /* when it last told, or took bytes of the transfer (monotonic) */
     _Atomic bool newline_due;     /* a sign of life */
     _Atomic bool closing;         /* is to be closed */
+    _Atomic bool on_disk;         /* is sent what the disk has */
 };
 
 /* The replica of a client, NULL when it is none, made by replica_greet when it is not there. The
  * client's thread. */
 struct replica *replica_of(const struct client *c);
 struct replica *replica_greet(struct client *c);
-/* Puts it on the list. It goes on from where its reader r->stream is (ONLINE), with `line` sent
- * first; or waits for a transfer. The client's thread. */
+/* Puts it on the list. It goes on from where its reader r->stream is, or r->disk (ONLINE), with
+ * `line` sent first; or waits for a transfer. The client's thread. */
 void replica_go_on(struct replica *r, const char *line) REQUIRES(keyspace_lock);
 void replica_wait(struct replica *r) REQUIRES(keyspace_lock);
 /* It says that it has so much. The client's thread. */

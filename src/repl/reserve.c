@@ -20,6 +20,8 @@
 #define BATCH_SLOTS 64
 /* The thread is woken when so much more waits: a system call for each block would be felt. */
 #define WAKE_BYTES ((uint64_t)256 * 1024)
+/* A broken file that somebody still reads in is looked at again so soon. */
+#define READERS_MS 10
 /* What may wait while there is no file: the block that is being filled, and the one before. */
 #define BROKEN_QUEUE_BYTES ((uint64_t)4 * CHAIN_BLOCK_BYTES)
 
@@ -169,6 +171,14 @@ bool reserve_place_at(struct reserve *r, uint64_t position, struct reserve_place
     *place = (struct reserve_place){r->life, position};
     lock_release(&reserves_lock);
     return kept;
+}
+
+bool reserve_is_of_now(struct reserve *r, const struct reserve_place *place)
+{
+    lock_acquire(&reserves_lock);
+    bool same = r->queue.block && r->life == place->life;
+    lock_release(&reserves_lock);
+    return same;
 }
 
 /* Under the lock. */
@@ -439,7 +449,7 @@ static int64_t step(struct reserve *r)
         return 0;
     }
     if (!closed) {
-        return 10; /* somebody still reads in it */
+        return READERS_MS;
     }
     int64_t left_ms = r->retry_ms - now_ms();
     if (left_ms <= 0) {

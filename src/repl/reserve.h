@@ -31,6 +31,8 @@
 
 /* A smaller one is made so large. */
 #define RESERVE_LEAST_BYTES ((uint64_t)1024 * 1024)
+/* And so large at most: offsets in a file have 63 bits. */
+#define RESERVE_MOST_BYTES ((int64_t)1 << 60)
 /* The most that waits to be written (a replica's default output limit: one value of that size comes
  * through). */
 #define RESERVE_QUEUE_BYTES ((uint64_t)256 * 1024 * 1024)
@@ -61,6 +63,8 @@ struct reserve_place {
 /* The place of that offset; false when it is not kept. The end is. */
 bool reserve_place_at(struct reserve *r, uint64_t position,
                       struct reserve_place *place) MUST_CHECK;
+/* Whether the place is of the life that is followed now, kept or not. */
+bool reserve_is_of_now(struct reserve *r, const struct reserve_place *place);
 /* The next bytes at the place, which goes behind them, at most `max`: their number, 0 at the end,
  * -1 when they are not kept (any more). Waits for the disk: the caller holds no lock. */
 ssize_t reserve_read(struct reserve *r, struct reserve_place *place, char *into,
