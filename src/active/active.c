@@ -33,6 +33,7 @@
 #define TICK_MS 100
 /* Entries that a step of a walk looks at. */
 #define FORGET_ENTRIES 1024
+#define RESERVE_NAME "temp-active-log.reserve"
 #define NEEDS_ACTIVE "multi-master needs active-replica yes"
 
 struct active_settings active_settings;
@@ -42,6 +43,8 @@ struct active_settings active_settings;
 static struct node *node;
 static struct restored past;  /* until then, what is loaded tells it */
 static struct node *prepared; /* CONFIG SET's, until it is accepted */
+/* The nodes' logs on disk, of one after the other; made with the first one, NULL: none. */
+static struct reserve *reserve;
 
 bool active_is_on(void)
 {
@@ -183,10 +186,14 @@ static struct node *create_node(void)
         log_warning("There is no file %s beside the data of a node: this begins as a new node",
                     EPOCH_FILE);
     }
+    if (!reserve && backlog_reserve_bytes > 0) {
+        reserve = reserve_create(RESERVE_NAME, (uint64_t)backlog_reserve_bytes);
+    }
     struct node_options options = {.last_epoch = last.epoch,
                                    .past = &past,
                                    .dbs = db_count(),
                                    .log_bytes = (size_t)backlog_size_bytes,
+                                   .reserve = reserve,
                                    .silence_ms = sync_settings.timeout_s * 1000};
     memcpy(options.id, last.node, sizeof(options.id));
     struct node *made = node_create(&options);
@@ -303,6 +310,7 @@ void active_teardown(void)
         node_destroy(&node);
         peer_links_teardown();
     }
+    reserve_destroy(&reserve);
     expire_set_judge(NULL);
     stream_set_id_tag(0);
     restored_deinit(&past);
@@ -392,6 +400,21 @@ void active_switch(bool accepted)
 
 /* ---- INFO ---- */
 
+static void write_reserve(struct buf *out) REQUIRES_SHARED(keyspace_lock)
+{
+    struct log_reserve *on_disk = origin_log_reserve(node_log(node));
+    struct reserve_facts facts;
+    if (on_disk) {
+        log_reserve_look(on_disk, &facts);
+        buf_printf(out,
+                   "active_log_disk_state:%s\r\nactive_log_disk_reserve:%" PRIu64
+                   "\r\nactive_log_disk_bytes:%" PRIu64 "\r\nactive_log_disk_queued:%" PRIu64
+                   "\r\nactive_log_disk_faults:%" PRIu64 "\r\n",
+                   reserve_state_word(facts.state), facts.size_bytes, facts.end - facts.begin,
+                   facts.queued_bytes, facts.faults);
+    }
+}
+
 void active_write_info(struct buf *out)
 {
     char text[ACTIVE_NODE_CHARS];
@@ -405,6 +428,7 @@ void active_write_info(struct buf *out)
                ACTIVE_NODE_CHARS, text, node_origins(node)->count - 1,
                origin_log_bytes(node_log(node)), node_own(node)->units,
                conflicts_count(merge->conflicts), node_states(node), node_digests(node));
+    write_reserve(out);
     delivery_write_info(out);
     keyspace_leave(taken);
 }

@@ -108,6 +108,9 @@ struct node *node_create(const struct node_options *options)
         .last = options->clock, .wall_ms = options->wall_ms, .context = options->context};
     origins_init(&n->origins);
     n->log = origin_log_create(options->log_bytes);
+    if (options->reserve) {
+        origin_log_keep_on_disk(n->log, options->reserve);
+    }
     executor_init(&n->execute, &n->origins, &n->clock, options->first_db, options->dbs);
     local_writes_init(&n->own, &n->origins, &n->clock, options->first_db, options->dbs);
     n->merge = (struct merge){

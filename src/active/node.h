@@ -32,6 +32,7 @@ struct node_options {
     uint64_t clock;                    /* one that was told elsewhere; 0: none */
     int first_db, dbs;                 /* its data */
     size_t log_bytes;                  /* all logs together, and so the window */
+    struct reserve *reserve;           /* the logs' on disk; NULL: none */
     int64_t silence_ms;                /* then others tell what has expired (repl-timeout) */
     int64_t (*wall_ms)(void *context); /* NULL: the process's */
     void *context;

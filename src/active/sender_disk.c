@@ -30,7 +30,11 @@ bool sender_disk_begin(struct sender_disk *d, const struct sender *s, const stru
 
 bool sender_disk_read(struct sender_disk *d, struct log_reserve *reserve)
 {
+    if (d->fresh) {
+        return true;
+    }
     int got = log_reserve_read(reserve, &d->place, &d->raw);
+    d->fresh = true;
     d->at_end = got == 0;
     return got >= 0;
 }
@@ -49,6 +53,7 @@ bool sender_disk_some(struct sender_disk *d, struct sender *s, const struct orig
     struct slice raw = buf_slice(&d->raw);
     struct log_record record;
     bool all = sender_has_all(s, o, log); /* and the table is followed */
+    d->fresh = false;
     while (!all && log_record_take(&raw, &record)) {
         if (is_next(s, &record)) {
             sender_put(s, o, log, &record, out);

@@ -31,8 +31,6 @@
 
 /* A smaller one is made so large. */
 #define RESERVE_LEAST_BYTES ((uint64_t)1024 * 1024)
-/* And so large at most: offsets in a file have 63 bits. */
-#define RESERVE_MOST_BYTES ((int64_t)1 << 60)
 /* The most that waits to be written (a replica's default output limit: one value of that size comes
  * through). */
 #define RESERVE_QUEUE_BYTES ((uint64_t)256 * 1024 * 1024)

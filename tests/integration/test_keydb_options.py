@@ -67,7 +67,7 @@ def lacks(what):
 
 
 NO_FLASH = "storage providers (FLASH) do not exist in this version"
-NO_DISK_BACKLOG = "a backlog on disk does not exist in this version"
+NO_DISK_BACKLOG = "a backlog that is on disk and not in memory does not exist in this version"
 # What makes a server a node stands in test_active_switch.py.
 LEFT_OFF = Kind({"no": "no", "NO": "no"}, {"1": NOT_YES_OR_NO, "": NOT_YES_OR_NO})
 # Names: any words.
@@ -89,7 +89,7 @@ OPTIONS = {
     "replica-quorum": ("-1", SET, number(-1, (1 << 31) - 1)),
     "allow-write-during-load": ("yes", SET, BOOL),
     "enable-keydb-fastsync": ("no", SET, lacks("KeyDB's fast sync does not exist in this version")),
-    "repl-backlog-disk-reserve": ("0", START, absent({"0": "0", "0gb": "0", "00": "0"}, ["1", "1gb"], NO_DISK_BACKLOG)),
+    "repl-backlog-disk-reserve": ("0", START, size()),
     "force-backlog-disk-reserve": ("no", SET, lacks(NO_DISK_BACKLOG)),
     "enable-async-commands": ("no", SET, BOOL),
     "max-snapshot-slip": ("400", SET, number(0, 5000)),
