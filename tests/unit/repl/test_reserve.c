@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/rand.h"
+#include "base/thread.h"
 #include "repl/reserve.h"
 #include "repl/reserve_file.h"
 #include "long.h"
@@ -365,12 +366,14 @@ struct reader {
 static void *read_on(void *argument)
 {
     struct reader *r = argument;
+    thread_enter("reader");
     while (!*r->stop) {
         struct reserve_facts facts = look(r->s);
         int64_t got = read_from(r->s, facts.begin + rand_below(facts.end - facts.begin + 1));
         r->bytes += got > 0 ? (uint64_t)got : 0;
         r->lost += got < 0;
     }
+    thread_leave();
     return NULL;
 }
 
