@@ -66,7 +66,12 @@ bool sender_disk_some(struct sender_disk *d, struct sender *s, const struct orig
         return true;
     }
     /* Since it was read something may have come. */
-    return !d->at_end || log_reserve_end(origin_log_reserve(log)) > d->place.position;
+    if (!d->at_end || log_reserve_end(origin_log_reserve(log)) > d->place.position) {
+        return true;
+    }
+    /* What is requested since we began may stand before that. It stands there, so this ends. */
+    sender_disk_deinit(d);
+    return sender_disk_begin(d, s, o, log);
 }
 
 void sender_disk_deinit(struct sender_disk *d)
