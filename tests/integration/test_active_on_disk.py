@@ -3,7 +3,7 @@ tail, not a whole data set; whatever becomes of the file costs a data set at mos
 
 import pytest
 
-from lib.active import apart, check_equal, check_quiet, make_node, mesh, run_load, together
+from lib.active import apart, check_equal, check_quiet, follow, is_up, make_node, mesh, more_commands, run_load, together
 from lib.bounds import eventually
 from lib.replication import replication
 from lib.reserve import cut_off, damage, names_left, reserve_files
@@ -31,7 +31,7 @@ def test_away_longer_than_memory_keeps(make_node, count):
     away, others = nodes[0], nodes[1:]
     fill(others[0], "before", 100)
     check_equal(nodes, "before")
-    apart(away, others=0)
+    apart(away, others=len(others))
     for node in others:
         with node.connect() as c:
             c.call("REPLICAOF", "REMOVE", "127.0.0.1", away.address()[1])
@@ -46,7 +46,10 @@ def test_away_longer_than_memory_keeps(make_node, count):
             d.call("APPEND", "before:%d" % i, "+")
         c.call("HSET", "h", "f", "1")
         d.call("HSET", "h", "g", "2")
-    together(*nodes)
+    follow(away, *others)
+    for node in others:
+        follow(node, away)
+    eventually(lambda: all(is_up(n, count - 1) for n in nodes), "links", 60)
     check_equal(nodes, "again")
     check_quiet(nodes)
     with away.connect() as c:
@@ -64,7 +67,7 @@ def test_all_kinds_of_writes(make_node):
     nodes = mesh(make_node, 2, **ON_DISK)
     for round_number in range(3):
         apart(*nodes)
-        run_load(nodes, round_number)
+        run_load(nodes, round_number, lambda loads: more_commands(loads, 1000))
         together(*nodes)
         check_equal(nodes, "round %d" % round_number)
     assert said(nodes, SENT_ALL) == 0
@@ -100,10 +103,11 @@ def test_slow_peer(make_node):
 
 def test_restart(make_node):
     """The file is of no use to the next process: who was away then is sent everything, and all agree."""
-    nodes = mesh(make_node, 2, **ON_DISK, appendonly="yes")
+    nodes = [make_node(files=["appendonlydir"], **ON_DISK, appendonly="yes") for _ in range(2)]
+    together(*nodes)
     apart(*nodes)
     fill(nodes[0], "first", 5000)
-    nodes[0].kill()
+    nodes[0].kill_all()
     assert names_left(nodes[0]) == []
     nodes[0].start()
     fill(nodes[0], "second", 10)

@@ -1,9 +1,7 @@
 """repl-backlog-disk-reserve: a replica that was away for longer than memory keeps goes on where it was, ours and
 Redis's; whatever becomes of the file costs a full transfer at most."""
 
-import os
 import resource
-import signal
 
 import pytest
 
@@ -167,11 +165,11 @@ def test_killed(make_server):
     follow(replica, primary)
     up(replica)
     write(primary, 4000)
-    os.kill(primary.pid, signal.SIGKILL)
-    primary.wait_exit()
+    primary.kill_all()
     assert names_left(primary) == []
     primary.start()
     write(primary, 100)
+    follow(replica, primary)
     up(replica)
     check_equal(primary, replica)
 
