@@ -57,9 +57,10 @@ static bool is_key_expired(const struct window_write *write)
     return write->effect.class == EFFECT_ORDER && write->effect.flags & EFFECT_EXPIRES;
 }
 
-void merge_run(struct merge *m, const struct window_write *write, int db, struct slice key,
+void merge_run(struct merge *m, struct window_write *write, int db, struct slice key,
                int64_t now_ms)
 {
+    window_write_open(write);
     struct slice words[EFFECT_WORDS];
     const struct slice *argv;
     const struct merge_executor *e = m->executor;
@@ -79,6 +80,7 @@ void merge_run(struct merge *m, const struct window_write *write, int db, struct
 struct arrival {
     struct merge_fold fold; /* with it */
     int x;
+    bool is_short;      /* the view has X and what is behind it; neither B nor what is before */
     int base_before;    /* B without it */
     bool existed;       /* the key, before */
     bool guessed;       /* the key is in conflict: its dot may be of a write that was void */
@@ -103,6 +105,9 @@ static bool window_reaches(const struct merge *m, const struct arrival *a)
            (a->existed && !a->guessed && origins_compare(m->origins, a->key_dot, dot) < 0);
 }
 
+/* What a plan by a short view may be: a longer one has to be looked at. */
+#define NEEDS_ALL MERGE_PLANS
+
 static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a, int db,
                                   struct slice key)
 {
@@ -111,6 +116,9 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
     }
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
         return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
+    }
+    if (a->is_short) {
+        return NEEDS_ALL;
     }
     return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD : MERGE_NEITHER;
 }
@@ -128,6 +136,9 @@ static enum merge_plan plan_part(const struct merge *m, const struct arrival *a,
         if (merge_rules_commute(m, &a->fold, a->x, db, key)) {
             return MERGE_REPEAT;
         }
+    }
+    if (a->is_short) {
+        return NEEDS_ALL;
     }
     return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD : MERGE_GUESS;
 }
@@ -150,6 +161,22 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
     merge_fold_find(m, &a->fold, -1);
 }
 
+/* The same with a short view, where that can tell enough (window_view_behind): without states in the
+ * window there is no B, so what is behind X is live unless there is a whole write behind X, and that
+ * is in this view, as all is that the rules look at. What a refold would begin from is not. */
+static bool open_short(const struct merge *m, struct arrival *a, int db, struct slice key,
+                       struct dot dot, uint32_t number)
+{
+    a->is_short = !(m->broken & MERGE_BREAK_SHORT) &&
+                  window_view_behind(m->window, db, key, dot, number, &a->fold.view);
+    if (a->is_short) {
+        a->x = 0;
+        a->base_before = -1;
+        merge_fold_find(m, &a->fold, -1);
+    }
+    return a->is_short;
+}
+
 /* The content is a guess; where something may have been removed before its time, whoever has it is
  * to be heard first. */
 static void conflict_guess(struct merge *m, const struct arrival *a, int db, struct slice key,
@@ -167,8 +194,9 @@ static void conflict_guess(struct merge *m, const struct arrival *a, int db, str
 static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan plan, int db,
                       struct slice key, int64_t now_ms)
 {
-    const struct window_write *x = &a->fold.view.writes[a->x];
+    struct window_write *x = &a->fold.view.writes[a->x];
     m->plans[plan]++;
+    window_write_open(x);
     switch (plan) {
     case MERGE_RUN:
         if (x->effect.class == EFFECT_WHOLE && window_reaches(m, a)) {
@@ -204,6 +232,12 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
 
 /* ---- a client's write of one key ---- */
 
+static enum merge_plan plan_of(const struct merge *m, const struct arrival *a,
+                               const struct effect *effect, int db, struct slice key)
+{
+    return effect->class == EFFECT_WHOLE ? plan_whole(m, a, db, key) : plan_part(m, a, db, key);
+}
+
 static void apply_effect(struct merge *m, struct unit *unit, const struct unit_command *c,
                          const struct effect *effect, int64_t now_ms)
 {
@@ -212,9 +246,18 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
                         .guessed = conflicts_has(m->conflicts, c->db, key),
                         .key_dot = m->executor->dot(m->context, c->db, key)};
     window_add(m->window, unit, c, effect, NULL);
-    open_arrival(m, &a, c->db, key, unit->dot, c->number);
-    enum merge_plan plan = effect->class == EFFECT_WHOLE ? plan_whole(m, &a, c->db, key)
-                                                         : plan_part(m, &a, c->db, key);
+    enum merge_plan plan = NEEDS_ALL;
+    if (open_short(m, &a, c->db, key, unit->dot, c->number)) {
+        plan = plan_of(m, &a, effect, c->db, key);
+    }
+    if (plan == NEEDS_ALL) {
+        if (a.is_short) {
+            window_view_deinit(&a.fold.view);
+            a.is_short = false;
+        }
+        open_arrival(m, &a, c->db, key, unit->dot, c->number);
+        plan = plan_of(m, &a, effect, c->db, key);
+    }
     carry_out(m, &a, plan, c->db, key, now_ms);
     window_view_deinit(&a.fold.view);
 }

@@ -77,7 +77,9 @@ enum merge_break {
     MERGE_BREAK_COVER = 1 << 2,   /* a state is thought to cover one write less of each origin */
     MERGE_BREAK_FLOOR = 1 << 3,   /* what has left the window is thought never to have been */
     MERGE_BREAK_WHOLE = 1 << 4,   /* a late whole write is run without those behind it */
-    MERGE_BREAK_CONFLICT = 1 << 5 /* conflicts are not noted */
+    MERGE_BREAK_CONFLICT = 1 << 5, /* conflicts are not noted */
+    /* Breaks nothing: each late write is looked at together with all of its key. */
+    MERGE_BREAK_SHORT = 1 << 6
 };
 
 struct merge {

@@ -47,7 +47,7 @@ enum merge_digest_fit merge_digest_fits(const struct merge *m, int db,
 
 /* Runs one effect of a command; a failure, or a key that goes with a deadline of which nothing is
  * said, conflicts the key. */
-void merge_run(struct merge *m, const struct window_write *write, int db, struct slice key,
+void merge_run(struct merge *m, struct window_write *write, int db, struct slice key,
                int64_t now_ms);
 void merge_conflict(struct merge *m, int db, struct slice key, int64_t now_ms);
 /* The same; `same`: with somebody who has the same content. */

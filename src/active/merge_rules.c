@@ -15,6 +15,7 @@ struct member {
 struct members {
     struct member *slots;
     uint32_t count, capacity;
+    uint64_t bits; /* window_member of all of them */
 };
 
 static struct member *slot_of(const struct members *s, const struct member *member)
@@ -37,7 +38,8 @@ static bool has_member(const struct members *s, const struct member *member)
 static void add_member(struct members *s, const struct member *member)
 {
     if (2 * (s->count + 1) > s->capacity) {
-        struct members grown = {NULL, 0, s->capacity ? 2 * s->capacity : 16};
+        struct members grown = {
+            .capacity = s->capacity ? 2 * s->capacity : 16, .bits = s->bits};
         grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
         for (uint32_t i = 0; i < s->capacity; i++) {
             if (s->slots[i].name.ptr) {
@@ -50,16 +52,18 @@ static void add_member(struct members *s, const struct member *member)
     }
     struct member *slot = slot_of(s, member);
     s->count += slot->name.ptr == NULL;
+    s->bits |= window_member(member->name);
     *slot = *member;
 }
 
-static struct member member_of(const struct window_write *w, int i)
+static struct member member_of(struct window_write *w, int i)
 {
+    window_write_open(w);
     return (struct member){effect_member(&w->effect, w->argv, i),
                            effect_scope(&w->effect, w->argv)};
 }
 
-static void add_all(struct members *s, const struct window_write *w)
+static void add_all(struct members *s, struct window_write *w)
 {
     for (int i = 0; i < w->effect.count; i++) {
         struct member member = member_of(w, i);
@@ -67,9 +71,9 @@ static void add_all(struct members *s, const struct window_write *w)
     }
 }
 
-static bool names_one_of(const struct window_write *w, const struct members *s)
+static bool names_one_of(struct window_write *w, const struct members *s)
 {
-    for (int i = 0; i < w->effect.count; i++) {
+    for (int i = 0; i < w->effect.count && w->members & s->bits; i++) {
         struct member member = member_of(w, i);
         if (has_member(s, &member)) {
             return true;
@@ -78,35 +82,35 @@ static bool names_one_of(const struct window_write *w, const struct members *s)
     return false;
 }
 
-static bool is_by_members(const struct window_write *w)
+static bool is_by_members(struct window_write *w)
 {
     return w->effect.class == EFFECT_ASSIGN || w->effect.class == EFFECT_ADD;
 }
 
 /* The key's own deadline, not a member's. */
-static bool is_of_key(const struct window_write *w)
+static bool is_of_key(struct window_write *w)
 {
     return w->effect.count == 0 && (w->effect.flags & ~(unsigned)EFFECT_UNDATES) != EFFECT_GIVES &&
            w->effect.flags & (EFFECT_DATES | EFFECT_UNDATES);
 }
 
-static bool gives(const struct window_write *w)
+static bool gives(struct window_write *w)
 {
     return w->effect.flags & EFFECT_GIVES;
 }
 
-static bool is_of_entries(const struct window_write *w)
+static bool is_of_entries(struct window_write *w)
 {
     return w->effect.type == EFFECT_STREAM && w->effect.scope == 0;
 }
 
-static bool only_undates(const struct window_write *w)
+static bool only_undates(struct window_write *w)
 {
     return w->effect.flags == EFFECT_UNDATES;
 }
 
 /* The key goes, where it has that deadline. */
-static bool expires_key(const struct window_write *w)
+static bool expires_key(struct window_write *w)
 {
     return w->effect.class == EFFECT_ORDER && w->effect.flags & EFFECT_EXPIRES;
 }
@@ -139,7 +143,7 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
     struct behind b = {.by_members = true, .only_expires = true};
     enum effect_type type = f->view.writes[x].effect.type;
     for (int i = x + 1; i < (int)f->view.count; i++) {
-        const struct window_write *w = &f->view.writes[i];
+        struct window_write *w = &f->view.writes[i];
         if (!merge_fold_is_live(m, f, i)) {
             continue;
         }
@@ -166,7 +170,7 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
 
 /* True when what is behind, and takes a member where it has some deadline, can be run again to the
  * same end: X gives it without one, or takes it too. */
-static bool survives_expiry(const struct window_write *late)
+static bool survives_expiry(struct window_write *late)
 {
     return late->effect.class == EFFECT_ASSIGN &&
            ((gives(late) && late->effect.flags & EFFECT_UNDATES) ||
@@ -176,7 +180,7 @@ static bool survives_expiry(const struct window_write *late)
 bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
                          struct slice key)
 {
-    const struct window_write *late = &f->view.writes[x];
+    struct window_write *late = &f->view.writes[x];
     struct members named = {0};
     add_all(&named, late);
     struct behind b = look_behind(m, f, x, &named);
@@ -219,22 +223,25 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
 
 /* True when `w` is about what a group has pending, of an entry that X is about: who was given it is
  * seen only where it is there. */
-static bool names_in_group(const struct window_write *w, const struct window_write *late)
+static bool names_in_group(struct window_write *w, struct window_write *late)
 {
     struct members names = {0};
-    bool found = false;
-    for (int i = 0; w->effect.scope > 0 && i < late->effect.count; i++) {
+    if (w->effect.scope == 0 || !(w->members & late->members)) {
+        return false;
+    }
+    window_write_open(w);
+    for (int i = 0; i < late->effect.count; i++) {
         struct member member = member_of(late, i);
         member.scope = effect_scope(&w->effect, w->argv);
         add_member(&names, &member);
     }
-    found = names_one_of(w, &names);
+    bool found = names_one_of(w, &names);
     mem_free(names.slots);
     return found;
 }
 
 /* True when a later write is to be run again, since X changed what it found. */
-static bool is_concerned(const struct window_write *late, const struct window_write *w,
+static bool is_concerned(struct window_write *late, struct window_write *w,
                          const struct members *changed)
 {
     if (only_undates(late)) {
@@ -252,7 +259,7 @@ static bool is_concerned(const struct window_write *late, const struct window_wr
 /* True when `w`, behind X, decides what X would have changed, whether it found something or not.
  * Rule 4: an assignment makes an addition void. A deadline makes void that there was none before:
  * it has taken the place of what was there, or there was nothing that could have one. */
-static bool makes_void(const struct window_write *late, const struct window_write *w,
+static bool makes_void(struct window_write *late, struct window_write *w,
                        const struct members *named)
 {
     if (only_undates(late)) {
@@ -278,7 +285,7 @@ static bool is_void(const struct merge *m, const struct merge_fold *f, int x,
 void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
                         struct slice key, int64_t now_ms)
 {
-    const struct window_write *late = &f->view.writes[x];
+    struct window_write *late = &f->view.writes[x];
     struct members changed = {0};
     add_all(&changed, late);
     if (is_void(m, f, x, &changed)) {
@@ -287,7 +294,7 @@ void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int 
     }
     merge_run(m, late, db, key, now_ms);
     for (int i = x + 1; i < (int)f->view.count && !(m->broken & MERGE_BREAK_REPEAT); i++) {
-        const struct window_write *w = &f->view.writes[i];
+        struct window_write *w = &f->view.writes[i];
         if (merge_fold_is_live(m, f, i) && is_concerned(late, w, &changed)) {
             merge_run(m, w, db, key, now_ms);
             if (!is_of_key(w)) {

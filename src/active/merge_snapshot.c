@@ -80,7 +80,7 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
         return false;
     }
     for (int i = first < 0 ? 0 : first; i < (int)view->count; i++) {
-        const struct window_write *w = &view->writes[i];
+        struct window_write *w = &view->writes[i];
         if (!is_ours_alone(k, w) || w->effect.class == EFFECT_STATE) {
             continue;
         }

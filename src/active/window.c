@@ -17,13 +17,15 @@ struct window_effect {
     struct unit *unit;
     struct version_vector *cover;
     uint32_t number, offset;
-    int32_t key; /* which of its command's effects: index of the key in argv */
+    struct effect effect;
+    uint64_t members; /* window_members */
 };
 
 struct window_key {
     uint64_t hash;
     uint32_t db, len;
     uint32_t count, capacity;
+    uint32_t states; /* of them */
     struct window_effect *effects;
     char name[];
 };
@@ -192,24 +194,59 @@ static int compare(const struct window *w, const struct window_effect *a,
     return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
+uint64_t window_member(struct slice member)
+{
+    return UINT64_C(1) << (hash_slice(member) >> 58);
+}
+
+uint64_t window_members(const struct effect *effect, const struct slice *argv)
+{
+    uint64_t members = 0;
+    for (int i = 0; i < effect->count; i++) {
+        members |= window_member(effect_member(effect, argv, i));
+    }
+    return members;
+}
+
+/* Behind all that are not later. */
+static uint32_t place_of(const struct window *w, const struct window_key *k,
+                         const struct window_effect *added)
+{
+    uint32_t low = 0, high = k->count;
+    if (high > 0 && compare(w, added, &k->effects[high - 1]) >= 0) {
+        return high; /* as nearly always */
+    }
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (compare(w, added, &k->effects[middle]) < 0) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, struct version_vector *cover_take)
 {
     struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
     struct window_key *k = find_or_create(w, db_of(command, effect), name);
-    struct window_effect added = {unit_acquire(unit), cover_take, command->number, command->offset,
-                                  effect->key};
+    struct window_effect added = {.unit = unit_acquire(unit),
+                                  .cover = cover_take,
+                                  .number = command->number,
+                                  .offset = command->offset,
+                                  .effect = *effect,
+                                  .members = window_members(effect, command->argv)};
     if (k->count == k->capacity) {
         k->capacity = k->capacity ? 2 * k->capacity : 2;
         k->effects = mem_realloc(k->effects, k->capacity * sizeof(*k->effects));
     }
-    uint32_t at = k->count;
-    while (at > 0 && compare(w, &added, &k->effects[at - 1]) < 0) {
-        at--;
-    }
+    uint32_t at = place_of(w, k, &added);
     memmove(k->effects + at + 1, k->effects + at, (k->count - at) * sizeof(*k->effects));
     k->effects[at] = added;
     k->count++;
+    k->states += effect->class == EFFECT_STATE;
 }
 
 /* ---- taking out ---- */
@@ -224,6 +261,7 @@ static void take_out(struct window *w, uint32_t db, struct slice name, const str
     uint32_t kept = 0;
     for (uint32_t i = 0; i < k->count; i++) {
         if (k->effects[i].unit == unit) {
+            k->states -= k->effects[i].effect.class == EFFECT_STATE;
             drop_effect(&k->effects[i]);
         } else {
             k->effects[kept++] = k->effects[i];
@@ -337,31 +375,33 @@ uint64_t window_last(const struct window *w, int db, struct slice key)
 
 void window_write_open(struct window_write *write)
 {
-    struct unit_command c;
-    unit_command_at(write->unit, write->offset, &c);
-    write->argc = c.argc;
-    write->argv = c.argv;
+    if (!write->argv) {
+        struct unit_command c;
+        unit_command_at(write->unit, write->offset, &c);
+        write->argc = c.argc;
+        write->argv = c.argv;
+    }
 }
 
-static void show(struct window_view *view, const struct window_key *k)
+static void show(struct window_view *view, const struct window_key *k, uint32_t from)
 {
-    for (uint32_t i = 0; k && i < k->count; i++) {
+    if (!k || from == k->count) {
+        return;
+    }
+    view->capacity = view->count + k->count - from;
+    view->writes = mem_realloc(view->writes, view->capacity * sizeof(*view->writes));
+    for (uint32_t i = from; i < k->count; i++) {
         const struct window_effect *p = &k->effects[i];
-        if (view->count == view->capacity) {
-            view->capacity = view->capacity ? 2 * view->capacity : 8;
-            view->writes = mem_realloc(view->writes, view->capacity * sizeof(*view->writes));
-        }
         struct window_write *write = &view->writes[view->count++];
         *write = (struct window_write){.dot = p->unit->dot,
                                        .number = p->number,
+                                       .offset = p->offset,
+                                       .effect = p->effect,
+                                       .members = p->members,
                                        .cover = p->cover,
-                                       .unit = p->unit,
-                                       .offset = p->offset};
-        window_write_open(write);
-        int number = 0;
-        while (effect_of(write->argc, write->argv, number, &write->effect) &&
-               write->effect.key != p->key) {
-            number++;
+                                       .unit = p->unit};
+        if (p->effect.class == EFFECT_STATE) {
+            window_write_open(write);
         }
     }
 }
@@ -388,13 +428,31 @@ static void sort(const struct window *w, struct window_view *view)
 void window_view(const struct window *w, int db, struct slice key, struct window_view *view)
 {
     *view = (struct window_view){0};
-    show(view, find(w, (uint32_t)db, key));
+    show(view, find(w, (uint32_t)db, key), 0);
     uint32_t own = view->count;
-    show(view, find(w, FLUSH_OF + (uint32_t)db, SLICE("")));
-    show(view, find(w, 2 * FLUSH_OF, SLICE("")));
+    show(view, find(w, FLUSH_OF + (uint32_t)db, SLICE("")), 0);
+    show(view, find(w, 2 * FLUSH_OF, SLICE("")), 0);
     if (view->count > own) {
         sort(w, view);
     }
+}
+
+bool window_view_behind(const struct window *w, int db, struct slice key, struct dot dot,
+                        uint32_t number, struct window_view *view)
+{
+    const struct window_key *k = find(w, (uint32_t)db, key);
+    if (k->states > 0 || last_of(w, FLUSH_OF + (uint32_t)db, SLICE("")) >= dot.stamp ||
+        last_of(w, 2 * FLUSH_OF, SLICE("")) >= dot.stamp) {
+        return false;
+    }
+    uint32_t at = k->count - 1;
+    while (k->effects[at].unit->dot.place != dot.place || k->effects[at].number != number) {
+        assert(at > 0);
+        at--;
+    }
+    *view = (struct window_view){0};
+    show(view, k, at);
+    return true;
 }
 
 void window_view_deinit(struct window_view *view)

@@ -29,17 +29,23 @@ struct window;
 #define DIGESTS_FIRST_KEY 2
 #define DIGESTS_KEY_WORDS 3
 
-/* An effect of a key, taken apart for looking at. */
+/* An effect of a key, for looking at. Its command is taken apart only when somebody wants its words
+ * (window_write_open), as of a hot key's many writes hardly any is looked at closer; a state's is. */
 struct window_write {
     struct dot dot;
     uint32_t number; /* of its command in the unit */
-    struct effect effect;
-    const struct version_vector *cover; /* of a state, else NULL */
-    int argc;
-    struct slice *argv;
-    struct unit *unit;
     uint32_t offset;
+    struct effect effect;
+    uint64_t members; /* window_members of it */
+    const struct version_vector *cover; /* of a state, else NULL */
+    struct unit *unit;
+    int argc;
+    struct slice *argv; /* NULL: not open */
 };
+
+/* A set of members, as 64 bits: two that have none in common name no member both. */
+uint64_t window_member(struct slice member);
+uint64_t window_members(const struct effect *effect, const struct slice *argv);
 
 /* What stands in the window for a key, in order. */
 struct window_view {
@@ -69,8 +75,13 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
 uint64_t window_last(const struct window *w, int db, struct slice key);
 /* All writes of the key, flushes of its database among them. The caller frees the view. */
 void window_view(const struct window *w, int db, struct slice key, struct window_view *view);
+/* The same, without those before that effect, which is here: that one is the first of the view. False,
+ * and no view, where states or later flushes need more to be understood. Takes as long as there are
+ * writes behind it. */
+bool window_view_behind(const struct window *w, int db, struct slice key, struct dot dot,
+                        uint32_t number, struct window_view *view) MUST_CHECK;
 void window_view_deinit(struct window_view *view);
-/* Takes an effect apart; the caller frees its argv. */
+/* Takes a view's effect apart, unless it is; its words live as long as the view. */
 void window_write_open(struct window_write *write);
 
 /* Stamp up to which writes may be missing. */

@@ -638,7 +638,8 @@ static void print_history(int node, int db, struct slice key)
     struct window_view view;
     window_view(node_merge(group.node[node])->window, db, key, &view);
     for (uint32_t i = 0; i < view.count; i++) {
-        const struct window_write *w = &view.writes[i];
+        struct window_write *w = &view.writes[i];
+        window_write_open(w);
         printf("%llx %u:%llu", (unsigned long long)w->dot.stamp, dot_origin(w->dot),
                (unsigned long long)dot_sequence(w->dot));
         for (int a = 0; a < (w->cover ? 2 : w->argc); a++) {
