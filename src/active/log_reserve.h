@@ -40,6 +40,7 @@ bool log_reserve_find(struct log_reserve *r, uint16_t origin, uint64_t sequence,
                       struct reserve_place *place) MUST_CHECK;
 /* The position behind the last record. Any thread. */
 uint64_t log_reserve_end(struct log_reserve *r);
+/* How its reserve is. Any thread. */
 void log_reserve_look(struct log_reserve *r, struct reserve_facts *facts);
 
 /* ---- reading ---- */

@@ -40,10 +40,10 @@ struct reserve {
     _Atomic uint64_t end;
     /* Behind the lock: */
     enum reserve_state state;
-    int fd;             /* READY; or BROKEN, while somebody reads */
-    unsigned reading;   /* so many use it */
+    int fd;                    /* READY; or BROKEN, while somebody reads; else -1 */
+    unsigned reading;          /* so many use it */
     struct chain_reader queue; /* what is not written begins there; block NULL: follows nothing */
-    uint64_t base;      /* start of the first block of this life, which has slot 0 */
+    uint64_t base;             /* start of the first block of this life, which has slot 0 */
     uint64_t begin;
     uint64_t life;
     uint64_t faults;
@@ -220,7 +220,7 @@ static size_t read_file(const struct file_part *part, char *into, size_t max, in
     while (at < part->end && got < max) {
         uint64_t number = (at - part->base) / CHAIN_BLOCK_BYTES;
         uint64_t start = part->base + number * CHAIN_BLOCK_BYTES, skip = at - start;
-        const char *bytes;
+        const char *bytes = NULL;
         *error = reserve_file_read(part->fd, number % part->slots, part->life, start, slot, &bytes);
         if (*error) {
             break;
@@ -238,7 +238,7 @@ enum source { SOURCE_NONE, SOURCE_FILE, SOURCE_QUEUE };
 
 /* Begins to read at the place, where that is kept: *part, or *queue. */
 static enum source begin_reading(struct reserve *r, const struct reserve_place *place,
-                         struct file_part *part, struct chain_reader *queue)
+                                 struct file_part *part, struct chain_reader *queue)
 {
     enum source from = SOURCE_NONE;
     lock_acquire(&reserves_lock);
@@ -306,16 +306,18 @@ struct batch {
     unsigned count;
 };
 
-/* Whether there is another block behind this one: then it is full, and will not change. */
-static bool is_done(const struct chain_block *b)
+/* Whether the block is full, there is another one behind it, and the writer has said so: what he
+ * appends just now is not kept yet. */
+static bool is_done(const struct reserve *r, const struct chain_block *b)
 {
-    return atomic_load_explicit(&b->next, memory_order_acquire) != NULL;
+    return atomic_load_explicit(&b->next, memory_order_acquire) != NULL &&
+           b->start + CHAIN_BLOCK_BYTES <= atomic_load_explicit(&r->end, memory_order_acquire);
 }
 
 /* Under the lock: where the writing goes on, with a reader of its own. */
 static bool begin_batch(struct reserve *r, struct batch *b, struct chain_reader *at)
 {
-    if (r->state != RESERVE_READY || !r->queue.block || !is_done(r->queue.block)) {
+    if (r->state != RESERVE_READY || !r->queue.block || !is_done(r, r->queue.block)) {
         return false;
     }
     chain_reader_at(at, &r->queue, r->queue.position);
@@ -329,8 +331,9 @@ static bool begin_batch(struct reserve *r, struct batch *b, struct chain_reader 
  * hangs holds nothing in memory. */
 static void fill_batch(struct reserve *r, struct batch *b, struct chain_reader *at)
 {
-    unsigned room = r->slots - b->index < BATCH_SLOTS ? (unsigned)(r->slots - b->index) : BATCH_SLOTS;
-    while (b->count < room && is_done(at->block)) {
+    uint64_t left = r->slots - b->index;
+    unsigned room = left < BATCH_SLOTS ? (unsigned)left : BATCH_SLOTS;
+    while (b->count < room && is_done(r, at->block)) {
         uint64_t start = at->block->start;
         reserve_slot_fill(r->batch + (size_t)b->count++ * RESERVE_SLOT_BYTES, b->life, start,
                           at->block->bytes);
@@ -340,13 +343,19 @@ static void fill_batch(struct reserve *r, struct batch *b, struct chain_reader *
     chain_reader_drop(at);
 }
 
+/* Under the lock: nothing has happened since it was begun. */
+static bool is_wanted(const struct reserve *r, const struct batch *b)
+{
+    return r->state == RESERVE_READY && r->queue.block && r->life == b->life &&
+           r->queue.position == b->from;
+}
+
 /* What the batch overwrites is not kept any more. False: it is not wanted. */
 static bool make_room(struct reserve *r, const struct batch *b)
 {
     uint64_t capacity = r->slots * CHAIN_BLOCK_BYTES;
     lock_acquire(&reserves_lock);
-    bool wanted = r->state == RESERVE_READY && r->queue.block && r->life == b->life &&
-                  r->queue.position == b->from;
+    bool wanted = is_wanted(r, b);
     if (wanted && b->end - r->base > capacity) {
         forget_before(r, b->end - capacity);
     }
@@ -362,7 +371,7 @@ static void end_batch(struct reserve *r, const struct batch *b, int error)
     bool breaks = error && r->state == RESERVE_READY;
     if (breaks) {
         set_broken(r);
-    } else if (!error && r->queue.block && r->life == b->life && r->queue.position == b->from) {
+    } else if (!error && is_wanted(r, b)) {
         old = r->queue;
         chain_reader_at(&r->queue, &old, b->end);
         chain_reader_advance(&r->queue, 0); /* on to the next block, which is there */

@@ -77,6 +77,7 @@ struct reserve_facts {
     uint64_t queued_bytes;
     uint64_t faults; /* how often what was kept has been given up */
 };
+/* How it is just now. */
 void reserve_look(struct reserve *r, struct reserve_facts *facts);
 /* "making", "ready" or "broken". */
 const char *reserve_state_word(enum reserve_state state);
