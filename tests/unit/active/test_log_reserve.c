@@ -11,11 +11,11 @@
 #include "active/sender.h"
 #include "active/sender_disk.h"
 #include "base/mem.h"
-#include "base/num.h"
 #include "base/rand.h"
 #include "long.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ static void tear_down(struct bench *b)
 static void text_of(uint16_t origin, uint64_t sequence, size_t len, struct buf *out)
 {
     char name[64], byte = (char)('a' + (origin + sequence) % 26);
-    int digits = snprintf(name, sizeof(name), "%u:%llu", origin, (unsigned long long)sequence);
+    int digits = snprintf(name, sizeof(name), "%d:%llu", (int)origin, (unsigned long long)sequence);
     buf_clear(out);
     buf_printf(out, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%zu\r\n", digits, name, len);
     memset(buf_reserve(out, len), byte, len);

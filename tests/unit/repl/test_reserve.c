@@ -100,6 +100,20 @@ static int64_t read_from(struct stream *s, uint64_t position)
     }
 }
 
+/* Reads all that is kept; its thread may be writing over the first of it yet. */
+static int64_t read_all_kept(struct stream *s)
+{
+    for (;;) {
+        struct reserve_facts facts = look(s);
+        int64_t got = read_from(s, facts.begin);
+        if (got >= 0) {
+            assert_true((uint64_t)got == facts.end - facts.begin);
+            return got;
+        }
+        assert_true(look(s).begin > facts.begin);
+    }
+}
+
 static struct reserve *create(uint64_t bytes)
 {
     struct reserve *r = reserve_create(NAME, bytes);
@@ -163,7 +177,7 @@ static void test_what_is_kept(void **state)
     assert_int_equal(facts.size_bytes, MIB);
     assert_int_equal(facts.faults, 0);
     assert_true(facts.end == s.chain.end && facts.end - facts.begin >= LEAST_KEPT);
-    assert_int_equal(read_from(&s, facts.begin), facts.end - facts.begin);
+    assert_true((uint64_t)read_all_kept(&s) >= LEAST_KEPT);
     assert_int_equal(read_from(&s, facts.begin - 1), -1);
     assert_int_equal(read_from(&s, 1000), -1);
     end(&s);
