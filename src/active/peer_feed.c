@@ -156,15 +156,16 @@ static void note_slowest(void)
 }
 
 /* From memory; where that lacks what comes next, from the disk from now on. False: nor is it there.
- */
+ * *all: there is nothing more to tell. */
 static bool fill_from_memory(struct pull *p, const struct origins *origins,
-                             const struct origin_log *log)
+                             const struct origin_log *log, bool *all)
 {
     if (sender_some(&p->send, origins, log, FILL_BYTES, &p->out)) {
         if (p->out.len == 0) {
             let_go(p);
         }
-        if (p->out.len < FILL_BYTES) {
+        *all = p->out.len < FILL_BYTES;
+        if (*all) {
             atomic_store(&p->upto, origin_log_appended(log));
             note_slowest();
         }
@@ -195,13 +196,11 @@ static bool fill_from_disk(struct pull *p, const struct origins *origins,
     return kept;
 }
 
-/* Clocks, when it is time, or it has asked. Who asks has been told everything then. */
-static void fill_clocks(struct pull *p, const struct origins *origins, bool anyway)
+/* Clocks, when they are wanted or it is time. */
+static void fill_clocks(struct pull *p, const struct origins *origins, bool wanted)
 {
     int64_t now_ms = replica_clock_ms();
-    bool all = p->out.len < FILL_BYTES && !p->disk.on;
-    bool asks = all && atomic_exchange(&p->asked, false);
-    if (asks || anyway || now_ms - p->clocks_ms >= CLOCKS_MS) {
+    if (wanted || now_ms - p->clocks_ms >= CLOCKS_MS) {
         p->clocks_ms = now_ms;
         sender_clocks(&p->send, origins, &p->out);
     }
@@ -213,7 +212,8 @@ enum filled { FILLED, FILLED_NOTHING_YET, FILL_LOST };
 static enum filled fill_some(struct pull *p, bool last) NO_THREAD_SAFETY_ANALYSIS
 {
     struct node *node = active_node();
-    if (p->disk.on && !sender_disk_read(&p->disk, origin_log_reserve(node_log(node)))) {
+    bool on_disk = p->disk.on, all = false;
+    if (on_disk && !sender_disk_read(&p->disk, origin_log_reserve(node_log(node)))) {
         return FILL_LOST;
     }
     if (!keyspace_try_shared()) {
@@ -221,17 +221,19 @@ static enum filled fill_some(struct pull *p, bool last) NO_THREAD_SAFETY_ANALYSI
     }
     const struct origins *origins = node_origins(node);
     const struct origin_log *log = node_log(node);
-    bool kept =
-        p->disk.on ? fill_from_disk(p, origins, log) : fill_from_memory(p, origins, log);
+    bool kept = on_disk ? fill_from_disk(p, origins, log)
+                        : fill_from_memory(p, origins, log, &all);
+    bool goes_on = p->out.len == 0 && (on_disk || p->disk.on);
     if (kept) {
-        fill_clocks(p, origins, last && p->disk.on);
+        /* Who is asked has been told everything then. */
+        bool asks = all && atomic_exchange(&p->asked, false);
+        fill_clocks(p, origins, asks || (goes_on && last));
     }
-    bool goes_on = p->out.len == 0 && p->disk.on;
     keyspace_unlock_shared();
     if (!kept) {
         return FILL_LOST;
     }
-    return goes_on ? FILLED_NOTHING_YET : FILLED;
+    return goes_on && p->out.len == 0 ? FILLED_NOTHING_YET : FILLED;
 }
 
 /* More frames, if there is anything to tell; false: what the peer wants next is not kept. */

@@ -143,7 +143,7 @@ static int nameless_fd(void)
         if (len > 0) {
             target[len] = '\0';
             if (strstr(target, " (deleted)") && target[0] == '/' && !strstr(target, "memfd")) {
-                found = atoi(e->d_name);
+                found = (int)strtol(e->d_name, NULL, 10);
             }
         }
     }
