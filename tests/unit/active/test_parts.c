@@ -460,6 +460,26 @@ static void assert_stamps(const struct window *w, const char *key, const char *s
     buf_deinit(&got);
 }
 
+/* The stamps from that write on; "all": the whole view is to be taken. */
+static void assert_behind(const struct window *w, struct dot dot, const char *stamps)
+{
+    struct window_view view;
+    struct buf got = {0};
+    if (!window_view_behind(w, 0, SLICE("k"), dot, 0, &view)) {
+        assert_string_equal(stamps, "all");
+        return;
+    }
+    for (uint32_t i = 0; i < view.count; i++) {
+        buf_printf(&got, "%s%llu", i ? " " : "", (unsigned long long)view.writes[i].dot.stamp);
+        assert_null(view.writes[i].argv);
+        window_write_open(&view.writes[i]);
+        assert_true(view.writes[i].argc >= 2 && slice_equal(view.writes[i].argv[1], SLICE("k")));
+    }
+    assert_string_equal(buf_cstr(&got), stamps);
+    window_view_deinit(&view);
+    buf_deinit(&got);
+}
+
 static void count_key(int db, struct slice key, void *context)
 {
     assert_true(db == 0 && key.len == 1);
@@ -480,7 +500,12 @@ static void test_window(void **state)
     put_in(w, 20, 2, 1, "HSET k g v");
     assert_stamps(w, "k", "10 20 30");
     assert_stamps(w, "l", "10");
+    assert_behind(w, dot_of(10, 1, 1), "10 20 30");
+    assert_behind(w, dot_of(20, 2, 1), "20 30");
+    assert_behind(w, dot_of(30, 1, 2), "30");
     put_in(w, 25, 2, 2, "FLUSHDB");
+    assert_behind(w, dot_of(20, 2, 1), "all");
+    assert_behind(w, dot_of(30, 1, 2), "30");
     put_in(w, 40, 2, 3, "FLUSHALL");
     assert_stamps(w, "k", "10 20 25 30 40");
     assert_stamps(w, "l", "10 25 40");
