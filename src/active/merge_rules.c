@@ -37,7 +37,7 @@ static bool has_member(const struct members *s, const struct member *member)
     return s->count > 0 && slot_of(s, member)->name.ptr != NULL;
 }
 
-static void add_member(struct members *s, const struct member *member, unsigned does)
+static void add_member(struct members *s, const struct member *member, unsigned what)
 {
     if (2 * (s->count + 1) > s->capacity) {
         struct members grown = {
@@ -55,9 +55,9 @@ static void add_member(struct members *s, const struct member *member, unsigned 
     struct member *slot = slot_of(s, member);
     s->count += slot->name.ptr == NULL;
     s->bits |= window_member(member->name);
-    does |= slot->does;
+    what |= slot->does;
     *slot = *member;
-    slot->does = does;
+    slot->does = what;
 }
 
 static struct member member_of(struct window_write *w, int i)
@@ -335,7 +335,7 @@ struct tally {
     bool mixed; /* types */
 };
 
-static unsigned does(const struct window_write *w)
+static unsigned does_of(const struct window_write *w)
 {
     unsigned flags = w->effect.flags;
     bool assigns = w->effect.class == EFFECT_ASSIGN && flags & (EFFECT_GIVES | EFFECT_TAKES);
@@ -360,7 +360,7 @@ static void count_in(struct tally *t, struct window_write *w)
                                             w->effect.count > 1);
     for (int i = 0; i < w->effect.count; i++) {
         struct member member = member_of(w, i);
-        add_member(&t->members, &member, does(w));
+        add_member(&t->members, &member, does_of(w));
     }
 }
 
