@@ -23,7 +23,7 @@ struct batch_key {
     int db;
     struct buf name;
     bool refolds;                 /* what the first of them was to be put in by */
-    struct window_write *writes;  /* deferred, as they came; each holds its unit */
+    struct window_write *writes;  /* deferred, in the order of writes; each holds its unit */
     uint32_t count, capacity;
 };
 
@@ -48,17 +48,27 @@ bool merge_batch_has(const struct merge *m, int db, struct slice key)
     return find(m, db, key) != NULL;
 }
 
-static void add(struct batch_key *k, const struct window_write *x)
+static int compare(const struct merge *m, const struct window_write *a,
+                   const struct window_write *b)
+{
+    int order = origins_compare(m->origins, a->dot, b->dot);
+    return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+static void add(const struct merge *m, struct batch_key *k, const struct window_write *x)
 {
     if (k->count == k->capacity) {
         k->capacity = k->capacity ? 2 * k->capacity : 8;
         k->writes = mem_realloc(k->writes, k->capacity * sizeof(*k->writes));
     }
-    k->writes[k->count] = *x;
-    k->writes[k->count].argv = NULL; /* whoever opens it has its own */
-    k->writes[k->count].cover = NULL;
+    uint32_t at = k->count++;
+    for (; at > 0 && compare(m, x, &k->writes[at - 1]) < 0; at--) {
+        k->writes[at] = k->writes[at - 1];
+    }
+    k->writes[at] = *x;
+    k->writes[at].argv = NULL; /* whoever has opened it has its own */
+    k->writes[at].cover = NULL;
     unit_acquire(x->unit);
-    k->count++;
 }
 
 bool merge_batch_defer(struct merge *m, int db, struct slice key, const struct window_write *x,
@@ -73,7 +83,7 @@ bool merge_batch_defer(struct merge *m, int db, struct slice key, const struct w
     struct batch_key *k = &m->batch->keys[m->batch->count++];
     *k = (struct batch_key){.db = db, .refolds = refolds};
     buf_append_slice(&k->name, key);
-    add(k, x);
+    add(m, k, x);
     return true;
 }
 
@@ -86,22 +96,11 @@ bool merge_batch_takes(struct merge *m, int db, struct slice key, const struct w
         (!k->refolds && !(reaches && merge_rules_are_plain(&x->effect)))) {
         return false;
     }
-    add(k, x);
+    add(m, k, x);
     return true;
 }
 
 /* ---- putting in ---- */
-
-/* The deferred write's place in the view; -1: it has left the window. */
-static int place_of(const struct window_view *view, const struct window_write *x)
-{
-    for (int i = (int)view->count - 1; i >= 0; i--) {
-        if (view->writes[i].dot.place == x->dot.place && view->writes[i].number == x->number) {
-            return i;
-        }
-    }
-    return -1;
-}
 
 /* What may have been removed before its time is heard of first (conflict_guess). */
 static void conflict(struct merge *m, const struct batch_key *k, const struct window_view *view,
@@ -116,22 +115,33 @@ static void conflict(struct merge *m, const struct batch_key *k, const struct wi
     }
 }
 
+/* late[] of the deferred ones' places in the view. False: some have left the window, and are run now.
+ */
+static bool mark_late(struct merge *m, const struct batch_key *k, const struct window_view *view,
+                      uint8_t *late, int64_t now_ms)
+{
+    bool all = true;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < k->count; i++) {
+        while (at < view->count && compare(m, &view->writes[at], &k->writes[i]) < 0) {
+            at++;
+        }
+        if (at < view->count && compare(m, &view->writes[at], &k->writes[i]) == 0) {
+            late[at++] = MERGE_LATE;
+        } else {
+            merge_run(m, &k->writes[i], k->db, buf_slice(&k->name), now_ms);
+            all = false;
+        }
+    }
+    return all;
+}
+
 static void put_in_one_by_one(struct merge *m, const struct batch_key *k, struct merge_fold *f,
                               int64_t now_ms)
 {
     struct slice key = buf_slice(&k->name);
     uint8_t *late = mem_calloc(f->view.count + 1, sizeof(*late));
-    bool exact = !k->refolds;
-    for (uint32_t i = 0; i < k->count; i++) {
-        struct window_write *x = &k->writes[i];
-        int at = place_of(&f->view, x);
-        if (at >= 0) {
-            late[at] = MERGE_LATE;
-        } else {
-            exact = false;
-            merge_run(m, x, k->db, key, now_ms);
-        }
-    }
+    bool exact = mark_late(m, k, &f->view, late, now_ms) && !k->refolds;
     exact = merge_rules_look_at_all(m, f, late, k->db, key) && exact;
     merge_rules_repeat_all(m, f, late, k->db, key, now_ms);
     m->plans[exact ? MERGE_REPEAT : MERGE_GUESS] += k->count;

@@ -59,8 +59,8 @@ void merge_rules_repeat_all(struct merge *m, const struct merge_fold *f, const u
  * batch, if there is one and it can be. The write is in the window. */
 bool merge_batch_defer(struct merge *m, int db, struct slice key, const struct window_write *x,
                        enum merge_plan plan, uint32_t behind);
-/* The same of a write of a key that has such ones already; `reaches`: all that is behind it is in
- * the window, or nothing is missing there. */
+/* The same of a write of a key that has such ones already, and that is about to be put into the
+ * window; `reaches`: all that is behind it is there. */
 bool merge_batch_takes(struct merge *m, int db, struct slice key, const struct window_write *x,
                        bool reaches);
 /* True while the key has some. */
