@@ -386,9 +386,9 @@ static struct behind behind_of(const struct tally *t, struct window_write *late)
 
 bool merge_rules_are_plain(const struct effect *effect)
 {
-    return (effect->class == EFFECT_ASSIGN || effect->class == EFFECT_ADD) && effect->count > 0 &&
-           effect->type != EFFECT_STREAM && !(effect->flags & (EFFECT_DATES | EFFECT_EXPIRES)) &&
-           effect->flags != EFFECT_UNDATES;
+    return (effect->class == EFFECT_ASSIGN || effect->class == EFFECT_ADD) &&
+           effect->type != EFFECT_STREAM && effect->flags & (EFFECT_GIVES | EFFECT_TAKES) &&
+           !(effect->flags & (EFFECT_DATES | EFFECT_EXPIRES));
 }
 
 bool merge_rules_look_at_all(const struct merge *m, const struct merge_fold *f, uint8_t *late,
