@@ -326,6 +326,7 @@ static void test_no_room(void **state)
         usleep(1000);
     }
     assert_int_equal(look(&s).faults, 1);
+    append(&s, KIB); /* what has been waiting is kept until then */
     assert_int_equal(read_from(&s, 0), -1);
     end(&s);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
