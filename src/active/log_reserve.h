@@ -1,7 +1,7 @@
-/* The logs' part on disk (repl-backlog-disk-reserve): every write that goes into a log (origin_log.h)
- * is also a record of one stream, of which a reserve (repl/reserve.h) keeps the end. The records
- * stand in the order in which the writes came here; of an origin they are in the order of their
- * numbers. To find one there are marks: for each origin where some of its records begin.
+/* The logs' part on disk (repl-backlog-disk-reserve): every write that goes into a log
+ * (origin_log.h) is also a record of one stream, of which a reserve (repl/reserve.h) keeps the end.
+ * The records stand in the order in which the writes came here; of an origin they are in the order
+ * of their numbers. To find one there are marks: for each origin where some of its records begin.
  *
  * | bytes | a record; numbers are the machine's, as no other process ever reads them |
  * |---|---|
@@ -35,7 +35,8 @@ void log_reserve_destroy(struct log_reserve **r);
 void log_reserve_put(struct log_reserve *r, const struct unit *unit);
 /* The origin's position has moved without the writes: its records begin behind it. */
 void log_reserve_skip(struct log_reserve *r, uint16_t origin, uint64_t position);
-/* A place from which all records of the origin from `sequence` on come; false when there is none. */
+/* A place from which all records of the origin from `sequence` on come; false when there is none.
+ */
 bool log_reserve_find(struct log_reserve *r, uint16_t origin, uint64_t sequence,
                       struct reserve_place *place) MUST_CHECK;
 /* The position behind the last record. Any thread. */
@@ -53,12 +54,12 @@ struct log_record {
 };
 
 /* Takes more of the stream to the end of `raw`, at least what its first record still lacks, and
- * moves the place on: 1; 0 when there is no more for now; -1 when it is not kept any more. Waits for
- * the disk: the caller holds no lock. */
+ * moves the place on: 1; 0 when there is no more for now; -1 when it is not kept any more. Waits
+ * for the disk: the caller holds no lock. */
 int log_reserve_read(struct log_reserve *r, struct reserve_place *place,
                      struct buf *raw) MUST_CHECK;
-/* The first record of `raw`, which loses it; false when there is no whole one. The record's slice is
- * borrowed from there. */
+/* The first record of `raw`, which loses it; false when there is no whole one. The record's slice
+ * is borrowed from there. */
 bool log_record_take(struct slice *raw, struct log_record *record) MUST_CHECK;
 
 #endif

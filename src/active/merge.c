@@ -161,9 +161,9 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
     merge_fold_find(m, &a->fold, -1);
 }
 
-/* The same with a short view, where that can tell enough (window_view_behind): without states in the
- * window there is no B, so what is behind X is live unless there is a whole write behind X, and that
- * is in this view, as all is that the rules look at. What a refold would begin from is not. */
+/* The same with a short view, where that can tell enough (window_view_behind): without states in
+ * the window there is no B, so what is behind X is live unless there is a whole write behind X, and
+ * that is in this view, as all is that the rules look at. What a refold would begin from is not. */
 static bool open_short(const struct merge *m, struct arrival *a, int db, struct slice key,
                        struct dot dot, uint32_t number)
 {
@@ -265,7 +265,8 @@ static enum merge_plan open_and_plan(const struct merge *m, struct arrival *a, s
     return plan;
 }
 
-/* The key has late writes that wait for the end of the batch: it is one more, or they are put in. */
+/* The key has late writes that wait for the end of the batch: it is one more, or they are put in.
+ */
 static bool joins_batch(struct merge *m, struct unit *unit, const struct unit_command *c,
                         const struct effect *effect, int64_t now_ms)
 {
@@ -276,9 +277,9 @@ static bool joins_batch(struct merge *m, struct unit *unit, const struct unit_co
                                    .effect = *effect,
                                    .unit = unit};
     struct arrival a = arrive(m, c->db, key);
-    bool reaches = unit->dot.stamp > window_floor(m->window) ||
-                   (a.existed && !a.guessed &&
-                    origins_compare(m->origins, a.key_dot, unit->dot) < 0);
+    bool reaches =
+        unit->dot.stamp > window_floor(m->window) ||
+        (a.existed && !a.guessed && origins_compare(m->origins, a.key_dot, unit->dot) < 0);
     if (merge_batch_takes(m, c->db, key, &x, reaches)) {
         window_add(m->window, unit, c, effect, NULL);
         return true;

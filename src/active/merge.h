@@ -72,11 +72,11 @@ enum merge_plan {
 
 /* Test seams: each breaks one rule, and the simulation has to find it. */
 enum merge_break {
-    MERGE_BREAK_REPEAT = 1 << 0,  /* later writes of a member are not run again */
-    MERGE_BREAK_STAMP = 1 << 1,   /* of equal members the one that came last wins */
-    MERGE_BREAK_COVER = 1 << 2,   /* a state is thought to cover one write less of each origin */
-    MERGE_BREAK_FLOOR = 1 << 3,   /* what has left the window is thought never to have been */
-    MERGE_BREAK_WHOLE = 1 << 4,   /* a late whole write is run without those behind it */
+    MERGE_BREAK_REPEAT = 1 << 0,   /* later writes of a member are not run again */
+    MERGE_BREAK_STAMP = 1 << 1,    /* of equal members the one that came last wins */
+    MERGE_BREAK_COVER = 1 << 2,    /* a state is thought to cover one write less of each origin */
+    MERGE_BREAK_FLOOR = 1 << 3,    /* what has left the window is thought never to have been */
+    MERGE_BREAK_WHOLE = 1 << 4,    /* a late whole write is run without those behind it */
     MERGE_BREAK_CONFLICT = 1 << 5, /* conflicts are not noted */
     /* Breaks nothing: each late write is looked at together with all of its key. */
     MERGE_BREAK_SHORT = 1 << 6
@@ -104,10 +104,10 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit) MUST_CHECK
 /* Applies a peer's unit that is the next of its origin; the position is advanced. The unit was
  * found acceptable. */
 void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms);
-/* Between these two, in one hold, late writes of a key that stand far from its end are put in together
- * at the latter: a burst of them on one key costs one walk through its window, not one each. The end
- * gives what applying each at once does (DESIGN.md, "Late writes"); until then keys' contents lack
- * what was deferred, and nobody may look at them. */
+/* Between these two, in one hold, late writes of a key that stand far from its end are put in
+ * together at the latter: a burst of them on one key costs one walk through its window, not one
+ * each. The end gives what applying each at once does (DESIGN.md, "Late writes"); until then keys'
+ * contents lack what was deferred, and nobody may look at them. */
 void merge_batch_begin(struct merge *m);
 void merge_batch_end(struct merge *m, int64_t now_ms);
 /* A unit of our own, whose commands have been run already. */

@@ -2,8 +2,8 @@
  * be repeated or refolded far from the end of the key's writes; then
  *   - where a refold is possible at the end, it is done once: the content is a function of the set
  *     of writes, whichever came when;
- *   - else, all of them being plain (merge_rules_are_plain), they are put in by rules 3 and 4 in one
- *     pass. That is what putting them in one by one does, the last one first: for each all that is
+ *   - else, all of them being plain (merge_rules_are_plain), they are put in by rules 3 and 4 in
+ * one pass. That is what putting them in one by one does, the last one first: for each all that is
  *     behind it is then there, so the rules hold as they are; and as registers are independent, one
  *     pass that runs all of that in order ends with the same (DESIGN.md, "Late writes").
  * What can be neither any more (the window's bound has taken the base away) is run where it stands:
@@ -22,8 +22,8 @@
 struct batch_key {
     int db;
     struct buf name;
-    bool refolds;                 /* what the first of them was to be put in by */
-    struct window_write *writes;  /* deferred, in the order of writes; each holds its unit */
+    bool refolds;                /* what the first of them was to be put in by */
+    struct window_write *writes; /* deferred, in the order of writes; each holds its unit */
     uint32_t count, capacity;
 };
 
@@ -115,7 +115,8 @@ static void conflict(struct merge *m, const struct batch_key *k, const struct wi
     }
 }
 
-/* late[] of the deferred ones' places in the view. False: some have left the window, and are run now.
+/* late[] of the deferred ones' places in the view. False: some have left the window, and are run
+ * now.
  */
 static bool mark_late(struct merge *m, const struct batch_key *k, const struct window_view *view,
                       uint8_t *late, int64_t now_ms)

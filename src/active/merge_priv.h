@@ -46,8 +46,8 @@ enum merge_late {
 };
 /* True for a late write that may be put in together with others: of members, without deadlines. */
 bool merge_rules_are_plain(const struct effect *effect);
-/* late[i] is not MERGE_LATE_NOT for writes of the view that have not been run, which are plain; finds
- * out what is void. False: one of them cannot be put in below what is behind it. */
+/* late[i] is not MERGE_LATE_NOT for writes of the view that have not been run, which are plain;
+ * finds out what is void. False: one of them cannot be put in below what is behind it. */
 bool merge_rules_look_at_all(const struct merge *m, const struct merge_fold *f, uint8_t *late,
                              int db, struct slice key);
 /* Runs those that are late, and again what they change below later writes of their members: once
@@ -55,8 +55,8 @@ bool merge_rules_look_at_all(const struct merge *m, const struct merge_fold *f, 
 void merge_rules_repeat_all(struct merge *m, const struct merge_fold *f, const uint8_t *late,
                             int db, struct slice key, int64_t now_ms);
 
-/* A late write whose place is far from the end: true when it is put in with others at the end of the
- * batch, if there is one and it can be. The write is in the window. */
+/* A late write whose place is far from the end: true when it is put in with others at the end of
+ * the batch, if there is one and it can be. The write is in the window. */
 bool merge_batch_defer(struct merge *m, int db, struct slice key, const struct window_write *x,
                        enum merge_plan plan, uint32_t behind);
 /* The same of a write of a key that has such ones already, and that is about to be put into the

@@ -40,8 +40,7 @@ static bool has_member(const struct members *s, const struct member *member)
 static void add_member(struct members *s, const struct member *member, unsigned what)
 {
     if (2 * (s->count + 1) > s->capacity) {
-        struct members grown = {
-            .capacity = s->capacity ? 2 * s->capacity : 16, .bits = s->bits};
+        struct members grown = {.capacity = s->capacity ? 2 * s->capacity : 16, .bits = s->bits};
         grown.slots = mem_calloc(grown.capacity, sizeof(*grown.slots));
         for (uint32_t i = 0; i < s->capacity; i++) {
             if (s->slots[i].name.ptr) {
@@ -324,10 +323,18 @@ void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int 
 
 /* ---- several at once ---- */
 
-enum does { DOES_GIVE = 1 << 0, DOES_TAKE = 1 << 1, DOES_DATE = 1 << 2, DOES_ASSIGN = 1 << 3,
-            DOES_REDATE = 1 << 4, DOES_EXPIRE = 1 << 5, DOES_ADD = 1 << 6 };
+enum does {
+    DOES_GIVE = 1 << 0,
+    DOES_TAKE = 1 << 1,
+    DOES_DATE = 1 << 2,
+    DOES_ASSIGN = 1 << 3,
+    DOES_REDATE = 1 << 4,
+    DOES_EXPIRE = 1 << 5,
+    DOES_ADD = 1 << 6
+};
 
-/* What the live writes from some place on do: as look_behind would find it for any X before that. */
+/* What the live writes from some place on do: as look_behind would find it for any X before that.
+ */
 struct tally {
     struct behind all; /* but for what is about members of X's */
     struct members members;
@@ -356,8 +363,8 @@ static void count_in(struct tally *t, struct window_write *w)
     b->gives = b->gives || gives(w);
     b->takes = b->takes || w->effect.flags & EFFECT_TAKES;
     b->dates_key = b->dates_key || (is_of_key(w) && w->effect.flags & EFFECT_DATES);
-    b->dates_several = b->dates_several || (!is_of_key(w) && w->effect.flags & EFFECT_DATES &&
-                                            w->effect.count > 1);
+    b->dates_several = b->dates_several ||
+                       (!is_of_key(w) && w->effect.flags & EFFECT_DATES && w->effect.count > 1);
     for (int i = 0; i < w->effect.count; i++) {
         struct member member = member_of(w, i);
         add_member(&t->members, &member, does_of(w));
@@ -430,8 +437,8 @@ static void run_again(struct merge *m, struct changes *c, struct window_write *w
                       struct slice key, int64_t now_ms)
 {
     bool assigned = !is_of_key(w) && names_one_of(w, &c->assigned);
-    bool added = !is_of_key(w) && !gives(w) && w->effect.flags & DATING &&
-                 names_one_of(w, &c->added);
+    bool added =
+        !is_of_key(w) && !gives(w) && w->effect.flags & DATING && names_one_of(w, &c->added);
     if (assigned || added || (is_of_key(w) && c->gives)) {
         merge_run(m, w, db, key, now_ms);
     }

@@ -19,7 +19,7 @@ struct ring {
 
 struct origin_log {
     struct log_reserve *reserve; /* NULL: none */
-    struct ring *rings; /* by origin's index */
+    struct ring *rings;          /* by origin's index */
     uint32_t count;
     size_t bytes, bytes_max;
     size_t held_max; /* instead, while somebody holds */

@@ -55,7 +55,8 @@ bool origin_log_keeps_after(const struct origin_log *log, uint16_t origin, uint6
                             uint64_t position);
 bool origin_log_has_after(const struct origin_log *log, uint16_t origin, uint64_t sequence,
                           uint64_t position);
-/* The write with this sequence, NULL when memory does not have it; good until the next append or skip. */
+/* The write with this sequence, NULL when memory does not have it; good until the next append or
+ * skip. */
 struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint64_t sequence);
 /* Bytes of units, their heads included. */
 size_t origin_log_bytes(const struct origin_log *log);

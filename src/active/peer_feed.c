@@ -221,8 +221,7 @@ static enum filled fill_some(struct pull *p, bool last) NO_THREAD_SAFETY_ANALYSI
     }
     const struct origins *origins = node_origins(node);
     const struct origin_log *log = node_log(node);
-    bool kept = on_disk ? fill_from_disk(p, origins, log)
-                        : fill_from_memory(p, origins, log, &all);
+    bool kept = on_disk ? fill_from_disk(p, origins, log) : fill_from_memory(p, origins, log, &all);
     bool goes_on = p->out.len == 0 && (on_disk || p->disk.on);
     if (kept) {
         /* Who is asked has been told everything then. */

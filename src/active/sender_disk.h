@@ -24,8 +24,8 @@ struct sender_disk {
  * mode. */
 bool sender_disk_begin(struct sender_disk *d, const struct sender *s, const struct origins *o,
                        const struct origin_log *log) MUST_CHECK;
-/* Reads on, when what was read before has been looked at; false when what comes there is not kept any
- * more. No lock: it waits for the disk. */
+/* Reads on, when what was read before has been looked at; false when what comes there is not kept
+ * any more. No lock: it waits for the disk. */
 bool sender_disk_read(struct sender_disk *d, struct log_reserve *reserve) MUST_CHECK;
 /* Appends frames of what was read; turns itself off when memory has the rest. False: neither memory
  * nor disk has what comes next. Shared mode. */

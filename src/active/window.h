@@ -30,13 +30,14 @@ struct window;
 #define DIGESTS_KEY_WORDS 3
 
 /* An effect of a key, for looking at. Its command is taken apart only when somebody wants its words
- * (window_write_open), as of a hot key's many writes hardly any is looked at closer; a state's is. */
+ * (window_write_open), as of a hot key's many writes hardly any is looked at closer; a state's is.
+ */
 struct window_write {
     struct dot dot;
     uint32_t number; /* of its command in the unit */
     uint32_t offset;
     struct effect effect;
-    uint64_t members; /* window_members of it */
+    uint64_t members;                   /* window_members of it */
     const struct version_vector *cover; /* of a state, else NULL */
     struct unit *unit;
     int argc;
@@ -75,9 +76,9 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
 uint64_t window_last(const struct window *w, int db, struct slice key);
 /* All writes of the key, flushes of its database among them. The caller frees the view. */
 void window_view(const struct window *w, int db, struct slice key, struct window_view *view);
-/* The same, without those before that effect, which is here: that one is the first of the view. False,
- * and no view, where states or later flushes need more to be understood. Takes as long as there are
- * writes behind it. */
+/* The same, without those before that effect, which is here: that one is the first of the view.
+ * False, and no view, where states or later flushes need more to be understood. Takes as long as
+ * there are writes behind it. */
 bool window_view_behind(const struct window *w, int db, struct slice key, struct dot dot,
                         uint32_t number, struct window_view *view) MUST_CHECK;
 void window_view_deinit(struct window_view *view);

@@ -321,9 +321,8 @@ static bool begin_batch(struct reserve *r, struct batch *b, struct chain_reader 
         return false;
     }
     chain_reader_at(at, &r->queue, r->queue.position);
-    *b = (struct batch){.life = r->life,
-                        .from = r->queue.position,
-                        .index = slot_of(r, r->queue.block->start)};
+    *b = (struct batch){
+        .life = r->life, .from = r->queue.position, .index = slot_of(r, r->queue.block->start)};
     return true;
 }
 
@@ -497,7 +496,8 @@ struct reserve *reserve_create(const char *name, uint64_t bytes)
     r->queue_max = RESERVE_QUEUE_BYTES;
     int error = thread_start(&r->thread, run, r);
     if (error) {
-        log_warning("Can't start the thread of the reserve on disk (%s): %s", name, strerror(error));
+        log_warning("Can't start the thread of the reserve on disk (%s): %s", name,
+                    strerror(error));
         mem_free(r);
         return NULL;
     }
@@ -539,8 +539,7 @@ void reserve_look(struct reserve *r, struct reserve_facts *facts)
 
 const char *reserve_state_word(enum reserve_state state)
 {
-    static const char *const words[] = {[RESERVE_MAKING] = "making",
-                                        [RESERVE_READY] = "ready",
-                                        [RESERVE_BROKEN] = "broken"};
+    static const char *const words[] = {
+        [RESERVE_MAKING] = "making", [RESERVE_READY] = "ready", [RESERVE_BROKEN] = "broken"};
     return words[state];
 }

@@ -59,8 +59,7 @@ struct reserve_place {
 };
 
 /* The place of that offset; false when it is not kept. The end is. */
-bool reserve_place_at(struct reserve *r, uint64_t position,
-                      struct reserve_place *place) MUST_CHECK;
+bool reserve_place_at(struct reserve *r, uint64_t position, struct reserve_place *place) MUST_CHECK;
 /* Whether the place is of the life that is followed now, kept or not. */
 bool reserve_is_of_now(struct reserve *r, const struct reserve_place *place);
 /* The next bytes at the place, which goes behind them, at most `max`: their number, 0 at the end,

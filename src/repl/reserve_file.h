@@ -22,9 +22,9 @@
 
 #define RESERVE_SLOT_BYTES (16 * 1024)
 
-/* Makes the file in the working directory, so many bytes long, with its room on the disk taken where
- * the file system can do that (else it grows as it is written). `name`: what it is called for the
- * moment where a file without a name cannot be made; whatever stood there goes. *fd is its
+/* Makes the file in the working directory, so many bytes long, with its room on the disk taken
+ * where the file system can do that (else it grows as it is written). `name`: what it is called for
+ * the moment where a file without a name cannot be made; whatever stood there goes. *fd is its
  * descriptor. */
 int reserve_file_create(const char *name, uint64_t bytes, int *fd) MUST_CHECK;
 /* Makes a slot of a whole block in `slot`, which has RESERVE_SLOT_BYTES. */

@@ -241,8 +241,8 @@ static void test_not_kept(void **state)
     origin_log_skip(b.log, 2, position);
     origins_advance(&b.origins, 2, position);
     write_some(&b, 20, 200);
-    assert_false(origin_log_keeps_after(b.log, 2, position - 1,
-                                        origins_at(&b.origins, 2)->position));
+    assert_false(
+        origin_log_keeps_after(b.log, 2, position - 1, origins_at(&b.origins, 2)->position));
     assert_true(origin_log_keeps_after(b.log, 2, position, origins_at(&b.origins, 2)->position));
     tear_down(&b);
 }

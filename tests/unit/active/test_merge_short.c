@@ -145,9 +145,8 @@ static void make_units(struct world *w)
             size_t kind = (size_t)rand_below(rand_below(8) ? kinds - 1 : kinds);
             put_words(&commands, lines[kind], w->keys);
         }
-        w->units[peer][number] =
-            unit_create(dot_of(w->stamp, (uint16_t)(peer + 1), (uint64_t)number + 1), 0,
-                        buf_slice(&commands));
+        w->units[peer][number] = unit_create(
+            dot_of(w->stamp, (uint16_t)(peer + 1), (uint64_t)number + 1), 0, buf_slice(&commands));
         assert_non_null(w->units[peer][number]);
         buf_deinit(&commands);
     }

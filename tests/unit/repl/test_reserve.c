@@ -1,5 +1,5 @@
-/* A stream's part on disk: what is read is what was written, or it is said not to be there, whatever
- * happens to the file. */
+/* A stream's part on disk: what is read is what was written, or it is said not to be there,
+ * whatever happens to the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -332,8 +332,8 @@ static void test_no_room(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
-/* What stands under the name is somebody's remains, where a nameless file cannot be made at once; it
- * is never read. */
+/* What stands under the name is somebody's remains, where a nameless file cannot be made at once;
+ * it is never read. */
 static void test_the_file(void **state)
 {
     (void)state;
@@ -354,7 +354,7 @@ static void test_the_file(void **state)
     assert_int_equal(reserve_file_read(fd, 2, 7, 200, read, &bytes), EBADMSG);
     assert_int_equal(reserve_file_read(fd, 0, 7, 0, read, &bytes), EBADMSG);
     assert_int_equal(reserve_file_read(fd, 4, 7, 0, read, &bytes), EBADMSG); /* beyond its end */
-    for (int i = 0; i < UNIT_LONG(2000); i++) { /* any bit */
+    for (int i = 0; i < UNIT_LONG(2000); i++) {                              /* any bit */
         uint64_t bit = rand_below(8 * RESERVE_SLOT_BYTES);
         char changed, *at = slots + RESERVE_SLOT_BYTES + bit / 8;
         changed = (char)(*at ^ (1 << bit % 8));
@@ -422,10 +422,10 @@ static void test_concurrent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_file),      cmocka_unit_test(test_what_is_kept),
-        cmocka_unit_test(test_random),        cmocka_unit_test(test_another_life),
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_no_place_for_a_file),
-        cmocka_unit_test(test_no_room),       cmocka_unit_test(test_concurrent),
+        cmocka_unit_test(test_the_file), cmocka_unit_test(test_what_is_kept),
+        cmocka_unit_test(test_random),   cmocka_unit_test(test_another_life),
+        cmocka_unit_test(test_damage),   cmocka_unit_test(test_no_place_for_a_file),
+        cmocka_unit_test(test_no_room),  cmocka_unit_test(test_concurrent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
