@@ -203,7 +203,7 @@ static void test_the_same(void **state)
 {
     (void)state;
     uint64_t plans[MERGE_PLANS] = {0};
-    for (int round = 0; round < UNIT_LONG(200); round++) {
+    for (int round = 0; round < UNIT_LONG(60); round++) {
         struct world *w = mem_calloc(1, sizeof(*w));
         size_t bytes = rand_below(2) ? 1000000 : 2000 + rand_below(50000);
         w->stamp = 1000;
@@ -266,7 +266,7 @@ static void test_together(void **state)
 {
     (void)state;
     uint64_t plans[2][MERGE_PLANS] = {{0}};
-    for (int round = 0; round < UNIT_LONG(300); round++) {
+    for (int round = 0; round < UNIT_LONG(100); round++) {
         struct world *w = mem_calloc(1, sizeof(*w));
         bool all_is_there = rand_below(2) == 0;
         size_t bytes = all_is_there ? 10000000 : 2000 + rand_below(50000);
