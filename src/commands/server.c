@@ -95,6 +95,16 @@ WRITE_COMMAND(server_flushall)
     reply_ok(c->reply);
 }
 
+/* For them it is a write of all that both databases are now (active/DESIGN.md). */
+static void tell_peers_swapped(struct call *c, struct db *a, struct db *b) REQUIRES(keyspace_lock);
+static void tell_peers_swapped(struct call *c, struct db *a, struct db *b)
+{
+    if (unlikely(propagate_peers)) {
+        propagate_db_to_peers(c, a);
+        propagate_db_to_peers(c, b);
+    }
+}
+
 WRITE_COMMAND(server_swapdb)
 {
     int64_t first, second;
@@ -106,18 +116,16 @@ WRITE_COMMAND(server_swapdb)
         reply_error(c->reply, "ERR DB index is out of range");
         return;
     }
-    if (unlikely(propagate_peers)) {
-        reply_error(c->reply, "ERR SWAPDB has no place in the order of writes that an active group "
-                              "keeps");
-        return;
-    }
     if (first != second) {
         db_swap(db_at((int)first), db_at((int)second));
+        tell_peers_swapped(c, db_at((int)first), db_at((int)second));
         tracking_flushed();
         modules_news(MODULES_SWAPDB, 0,
                      &(struct modules_facts){.first = (int)first, .second = (int)second});
     }
-    c->dirty++;
+    if (first != second || likely(!propagate_peers)) {
+        c->dirty++; /* one with itself is told to logs, as Redis does */
+    }
     reply_ok(c->reply);
 }
 
