@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/rand.h"
 
 #include <assert.h>
@@ -189,7 +190,7 @@ static void put_restore(struct buf *told, int key, struct model_value v)
 }
 
 /* Exchanges both databases, and tells all that they are then. */
-static void swap(struct node *n, struct buf *told)
+static void swap_all(struct node *n, struct buf *told)
 {
     struct model before = n->model;
     for (int db = 0; db < MODEL_DBS; db++) {
@@ -214,7 +215,7 @@ static bool run_all(struct node *n, int db, struct slice commands, struct buf *t
     bool good = true;
     while (good && unit_command_next(unit, &c)) {
         if (slice_equal_nocase(c.argv[0], "swapdb")) {
-            swap(n, told);
+            swap_all(n, told);
             continue;
         }
         buf_printf(told, "*2\r\n$6\r\nSELECT\r\n$1\r\n%d\r\n", c.db);
