@@ -148,8 +148,10 @@ def test_a_data_set_on_its_way(make_pair, faults, policy):
     said = "Can't take the data set of active peer"
     eventually(lambda: said in b.output() and os.strerror(errno.ENOSPC) in b.output(), "the reason in the log", 30)
     assert call(b, "EXISTS", "k0") == 0 and call(b, "GET", "n") == b"10"
-    assert not [name for name in os.listdir(b.directory) if name.startswith("temp-")]
+    call(b, "REPLICAOF", "REMOVE", "127.0.0.1", a.address()[1])
+    eventually(lambda: not [name for name in os.listdir(b.directory) if name.startswith("temp-")], "nothing is left of it")
     faults.set()
+    call(b, "REPLICAOF", "127.0.0.1", a.address()[1])
     eventually(lambda: call(b, "EXISTS", "k499") == 1, "it comes again", 30)
     call(a, "REPLICAOF", "127.0.0.1", b.address()[1])
     check_counts([a, b], 10)
