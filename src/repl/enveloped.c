@@ -9,7 +9,6 @@
 #include "keyspace/expire.h"
 #include "repl/replica.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Authors with a transaction open at once: KeyDB's groups are of a few nodes. */

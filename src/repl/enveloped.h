@@ -16,8 +16,8 @@
 #ifndef REPL_ENVELOPED_H
 #define REPL_ENVELOPED_H
 
-#include "engine/gil.h"
 #include "engine/session.h"
+#include "keyspace/lock.h"
 #include "repl/envelope.h"
 
 /* Whether the stream that is followed is such a one. */

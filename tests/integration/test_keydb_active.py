@@ -1,11 +1,13 @@
 """A KeyDB node with `active-replica yes` as our primary, played by the test (lib/keydb.py): its envelopes, whatever they
 have within them, and what it does not tell."""
 
+import json
 import re
 import time
 
 import pytest
 
+from integration.test_rdb import sample
 from lib.bounds import eventually, scaled
 from lib.keydb import Author, Node, client_of, now_ms, pair
 from lib.replica import MODERN
@@ -82,6 +84,24 @@ def test_its_data_set_and_its_writes(make_keydb, make_server):
     assert everything(server) == everything(node.server)
     assert node.asked[0][:2] == [b"PSYNC", b"?"]
     assert "is an active replica of KeyDB" in server.output()
+
+
+def test_the_file_that_it_writes(make_keydb, make_server):
+    """With the fields that only it has: mvcc-tstamp, repl-masters, expiries of members."""
+    node = make_keydb()
+    data, wanted = sample("keydb-6.3.4-active.rdb"), json.loads(sample("keydb-6.3.4-active.json"))["keys"]
+    node.data_set = lambda: data
+    server = make_server({"replicaof": ["127.0.0.1", str(node.port)]})
+    settle(server, node)
+    found = set()
+    with server.connect() as c:
+        for db in range(16):
+            c.ok("SELECT", db)
+            found |= {"%d:%s" % (db, key.decode("latin-1")) for key in c.call("KEYS", "*")}
+    assert found == set(wanted)
+    node.say(["APPEND", "from-the-stream", "1"])
+    settle(server, node)
+    assert get(server, "GET", "from-the-stream") == b"1"
 
 
 def test_it_is_told_what_we_have(followed):
