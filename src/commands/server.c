@@ -95,14 +95,12 @@ WRITE_COMMAND(server_flushall)
     reply_ok(c->reply);
 }
 
-/* For them it is a write of all that both databases are now (active/DESIGN.md). */
-static void tell_peers_swapped(struct call *c, struct db *a, struct db *b) REQUIRES(keyspace_lock);
-static void tell_peers_swapped(struct call *c, struct db *a, struct db *b)
+/* Whether anything has changed. Peers are told of each key (active/DESIGN.md); to the other logs
+ * also a swap of nothing is one, as in Redis. */
+static bool tell_swapped(struct call *c, struct db *a, struct db *b) REQUIRES(keyspace_lock);
+static bool tell_swapped(struct call *c, struct db *a, struct db *b)
 {
-    if (unlikely(propagate_peers)) {
-        propagate_db_to_peers(c, a);
-        propagate_db_to_peers(c, b);
-    }
+    return likely(!propagate_peers) || (a != b && propagate_swap_to_peers(c, a, b));
 }
 
 WRITE_COMMAND(server_swapdb)
@@ -118,14 +116,11 @@ WRITE_COMMAND(server_swapdb)
     }
     if (first != second) {
         db_swap(db_at((int)first), db_at((int)second));
-        tell_peers_swapped(c, db_at((int)first), db_at((int)second));
         tracking_flushed();
         modules_news(MODULES_SWAPDB, 0,
                      &(struct modules_facts){.first = (int)first, .second = (int)second});
     }
-    if (first != second || likely(!propagate_peers)) {
-        c->dirty++; /* one with itself is told to logs, as Redis does */
-    }
+    c->dirty += tell_swapped(c, db_at((int)first), db_at((int)second));
     reply_ok(c->reply);
 }
 

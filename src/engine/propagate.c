@@ -475,26 +475,52 @@ void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key
 
 struct db_telling {
     struct call *call;
-    const struct db *db;
+    struct db *db;    /* of which is told */
+    struct db *other; /* whose content was there before */
+    bool any;
 };
 
-static void tell_entry(struct entry *e, void *context)
+static void tell_present(struct entry *e, void *context)
 {
-    const struct db_telling *telling = context;
+    struct db_telling *telling = context;
     tell_whole(telling->call, telling->db, e);
+    telling->any = true;
 }
 
-void propagate_db_to_peers(struct call *c, struct db *db)
+static void tell_gone(struct entry *e, void *context) NO_THREAD_SAFETY_ANALYSIS
 {
-    struct db_telling telling = {c, db};
-    bool frozen = expire_frozen;
+    struct db_telling *telling = context;
+    struct key key = key_of(entry_key(e));
+    int64_t now_ms = telling->call->now_ms;
+    if (!db_read(telling->db, &key, now_ms, DB_NO_TOUCH | DB_NO_STATS)) {
+        tell_peers_for(telling->call, telling->db, 2,
+                       (const struct slice[]){SLICE("DEL"), key.name});
+        telling->any = true;
+    }
+}
+
+static void walk(struct db *db, db_visit_fn visit, struct db_telling *telling)
+    REQUIRES(keyspace_lock);
+static void walk(struct db *db, db_visit_fn visit, struct db_telling *telling)
+{
     uint64_t cursor = 0;
-    tell_peers_for(c, db, 1, &SLICE("FLUSHDB"));
-    expire_frozen = true; /* what is due and was not told yet goes along, as it is */
     do {
-        cursor = db_scan(db, cursor, SCANNED_AT_ONCE, c->now_ms, tell_entry, &telling);
+        cursor =
+            db_scan(db, cursor, SCANNED_AT_ONCE, telling->call->now_ms, visit, telling);
     } while (cursor);
+}
+
+bool propagate_swap_to_peers(struct call *c, struct db *a, struct db *b)
+{
+    struct db_telling told[] = {{c, a, b, false}, {c, b, a, false}};
+    bool frozen = expire_frozen;
+    expire_frozen = true; /* what is due and was not told yet goes along, as it is */
+    for (int i = 0; i < 2; i++) {
+        walk(told[i].db, tell_present, &told[i]);
+        walk(told[i].other, tell_gone, &told[i]);
+    }
     expire_frozen = frozen;
+    return told[0].any || told[1].any;
 }
 
 void propagate_note_emptied(const struct keyref *ref)

@@ -134,8 +134,10 @@ void propagate_call_to_peers(struct call *c) REQUIRES(keyspace_lock);
 /* What the key is now, as a whole: RESTORE, or DEL where it is missing. */
 void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key)
     REQUIRES(keyspace_lock);
-/* What a whole database is now: FLUSHDB, and RESTORE of all that is there. */
-void propagate_db_to_peers(struct call *c, struct db *db) REQUIRES(keyspace_lock);
+/* Two databases have changed places: each of their keys is told as a whole, in both. False: there
+ * is none. */
+bool propagate_swap_to_peers(struct call *c, struct db *a, struct db *b) MUST_CHECK
+    REQUIRES(keyspace_lock);
 /* The same as for a key for whoever has put something at the call's k-th key that depends on other keys, or has
  * deleted that, or has changed nothing. */
 static inline void propagate_stored(struct call *c, int k) REQUIRES(keyspace_lock);

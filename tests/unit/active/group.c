@@ -189,17 +189,20 @@ static void put_restore(struct buf *told, int key, struct model_value v)
     unit_put_word(told, SLICE("ABSTTL"));
 }
 
-/* Exchanges both databases, and tells all that they are then. */
+/* Exchanges both databases, and tells of each key of theirs what it is then. */
 static void swap_all(struct node *n, struct buf *told)
 {
     struct model before = n->model;
     for (int db = 0; db < MODEL_DBS; db++) {
         memcpy(n->model.values[db], before.values[1 - db], sizeof(before.values[0]));
         memcpy(n->model.dots[db], before.dots[1 - db], sizeof(before.dots[0]));
-        buf_printf(told, "*2\r\n$6\r\nSELECT\r\n$1\r\n%d\r\n*1\r\n$7\r\nFLUSHDB\r\n", db);
+        buf_printf(told, "*2\r\n$6\r\nSELECT\r\n$1\r\n%d\r\n", db);
         for (int key = 0; key < MODEL_KEYS; key++) {
             if (n->model.values[db][key].type) {
                 put_restore(told, key, n->model.values[db][key]);
+            } else if (before.values[db][key].type) {
+                struct slice name = model_key_name(key);
+                buf_printf(told, "*2\r\n$3\r\nDEL\r\n$2\r\n%.2s\r\n", name.ptr);
             }
         }
     }
