@@ -189,15 +189,18 @@ static void put_restore(struct buf *told, int key, struct model_value v)
     unit_put_word(told, SLICE("ABSTTL"));
 }
 
-/* Exchanges both databases, and tells of each key of theirs what it is then. */
-static void swap_all(struct node *n, struct buf *told)
+/* Exchanges both databases, and tells of each key of theirs what it is then; false: they are empty.
+ */
+static bool swap_all(struct node *n, struct buf *told)
 {
     struct model before = n->model;
+    bool any = false;
     for (int db = 0; db < MODEL_DBS; db++) {
         memcpy(n->model.values[db], before.values[1 - db], sizeof(before.values[0]));
         memcpy(n->model.dots[db], before.dots[1 - db], sizeof(before.dots[0]));
         buf_printf(told, "*2\r\n$6\r\nSELECT\r\n$1\r\n%d\r\n", db);
         for (int key = 0; key < MODEL_KEYS; key++) {
+            any = any || before.values[db][key].type;
             if (n->model.values[db][key].type) {
                 put_restore(told, key, n->model.values[db][key]);
             } else if (before.values[db][key].type) {
@@ -206,6 +209,7 @@ static void swap_all(struct node *n, struct buf *told)
             }
         }
     }
+    return any;
 }
 
 /* Runs the commands and writes down what is told: who empties a key with a deadline says so at
@@ -218,7 +222,7 @@ static bool run_all(struct node *n, int db, struct slice commands, struct buf *t
     bool good = true;
     while (good && unit_command_next(unit, &c)) {
         if (slice_equal_nocase(c.argv[0], "swapdb")) {
-            swap_all(n, told);
+            good = swap_all(n, told);
             continue;
         }
         buf_printf(told, "*2\r\n$6\r\nSELECT\r\n$1\r\n%d\r\n", c.db);

@@ -785,7 +785,7 @@ static void test_programs(void **state)
         }
     }
     for (size_t i = 0; i < TEMPLATES; i++) {
-        if ((effects[i] == 0) != is_refused(templates[i])) {
+        if (effects[i] == 0) {
             fail_msg("%s: told %u times", templates[i], effects[i]);
         }
     }
