@@ -8,6 +8,7 @@ import time
 import pytest
 
 from integration.test_rdb import sample
+from lib.active import AT_ONCE
 from lib.bounds import eventually, scaled
 from lib.keydb import Author, Node, client_of, now_ms, pair
 from lib.replica import MODERN
@@ -16,7 +17,6 @@ from lib.resp import Error, encode
 
 pytestmark = [pytest.mark.any_threads, pytest.mark.usefixtures("ours_only")]
 
-FAR_MS = 4102444800000
 OURS = MODERN + ("capa", "keydb-rreplay")
 
 
@@ -31,12 +31,6 @@ def make_keydb(make_oracle):
     yield make
     for node in nodes:
         node.close()
-
-
-def follow(server, node):
-    with server.connect() as c:
-        c.ok("REPLICAOF", "127.0.0.1", node.port)
-    eventually(lambda: replication(server)["master_link_status"] == "up", "the link")
 
 
 def in_step(server, node):
@@ -62,7 +56,7 @@ def get(server, *words):
 def followed(make_keydb, make_server):
     """A node and a server of ours that follows it."""
     node = make_keydb()
-    server = make_server({"replicaof": ["127.0.0.1", str(node.port)]})
+    server = make_server({"replicaof": ["127.0.0.1", str(node.port)], **AT_ONCE})
     settle(server, node)
     return node, server
 
@@ -404,7 +398,5 @@ def test_a_pair_passes_on_and_we_follow_one_of_them(make_keydb, make_server):
         for i in range(200):
             assert isinstance(a.call("INCR", "n"), int) and isinstance(b.call("INCR", "n"), int)
             assert not isinstance(b.call("RPUSH", "l%d" % (i % 5), i), Error)
-    eventually(lambda: first.inbox.empty() and second.inbox.empty(), "the pair is quiet")
-    settle(server, first)
+    eventually(lambda: everything(server) == everything(first.server) == everything(second.server), "equal content")
     assert get(server, "GET", "n") == b"400"
-    assert everything(server) == everything(first.server) == everything(second.server)

@@ -43,6 +43,8 @@ class Author:
 def words_of(file):
     """One request from a file of a socket; None at its end."""
     head = file.readline()
+    while head in (b"\n", b"\r\n"):  # a sign of life
+        head = file.readline()
     if not head.startswith(b"*"):
         return None
     words = []
