@@ -83,8 +83,14 @@ class ActiveRound(Round):
         self.writer = self.writer or PeerWriter(self.peer, self.pause_s)
 
     def start_again(self):
-        super().start_again()
+        """What was told to the peer and not answered comes back before clients go on counting."""
+        self.server.start()
         self.link(self.server)
+        eventually(lambda: self._counts(self.server) == self._counts(self.peer), "what came back", 30)
+        self._begin_clients()
+
+    def _counts(self, node):
+        return call(node, "MGET", *["c%d" % n for n in range(self.client_count)])
 
     def kill(self):
         self.unlink(self.server)
