@@ -30,10 +30,12 @@ def faults():
 
 @pytest.fixture
 def make_pair(make_server, faults):
-    """A node with a disk that stays whole, and one whose disk the test fills; linked, unless `apart`."""
+    """A node with a disk that stays whole, and one whose disk the test fills; linked, unless `apart`: then their logs are so
+    short that whoever comes gets the whole data set."""
     def make(apart=False, **options):
-        a = make_server(OPTIONS, files=FILES)
-        b = make_server({**OPTIONS, **options}, files=FILES, start=False)
+        both = {**OPTIONS, "repl-backlog-size": "64kb"} if apart else OPTIONS
+        a = make_server(both, files=FILES)
+        b = make_server({**both, **options}, files=FILES, start=False)
         b.environment = faults.environment()
         b.start()
         if not apart:

@@ -64,7 +64,7 @@ class ActiveRound(Round):
     says so."""
 
     def __init__(self, recorder, threads, policy, options=None, apart=False, pause_s=0.001):
-        active = {**OPTIONS, "repl-backlog-size": "64mb"}
+        active = {**OPTIONS, "repl-backlog-size": "64kb" if apart else "64mb"}
         super().__init__(recorder, threads, policy, {**active, **(options or {})}, clients=2, pause_s=pause_s)
         self.peer = Server(threads=threads, options=active)
         self.peer.expected_files.add("active-node")
