@@ -188,7 +188,8 @@ static bool is_ours(const struct peer_link *l)
 {
     if (l->f.is_enveloped) {
         log_warning("%s:%d is an active replica of KeyDB: it can be followed with 'active-replica "
-                    "no', until nobody writes to it any more", l->host, l->port);
+                    "no', until nobody writes to it any more",
+                    l->host, l->port);
     }
     return !l->f.is_enveloped;
 }

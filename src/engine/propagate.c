@@ -505,8 +505,7 @@ static void walk(struct db *db, db_visit_fn visit, struct db_telling *telling)
 {
     uint64_t cursor = 0;
     do {
-        cursor =
-            db_scan(db, cursor, SCANNED_AT_ONCE, telling->call->now_ms, visit, telling);
+        cursor = db_scan(db, cursor, SCANNED_AT_ONCE, telling->call->now_ms, visit, telling);
     } while (cursor);
 }
 

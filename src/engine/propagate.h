@@ -138,8 +138,8 @@ void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key
  * is none. */
 bool propagate_swap_to_peers(struct call *c, struct db *a, struct db *b) MUST_CHECK
     REQUIRES(keyspace_lock);
-/* The same as for a key for whoever has put something at the call's k-th key that depends on other keys, or has
- * deleted that, or has changed nothing. */
+/* The same as for a key for whoever has put something at the call's k-th key that depends on other
+ * keys, or has deleted that, or has changed nothing. */
 static inline void propagate_stored(struct call *c, int k) REQUIRES(keyspace_lock);
 static inline void propagate_stored(struct call *c, int k)
 {

@@ -43,7 +43,7 @@ static struct {
     int64_t effort; /* active-expire-effort, 1..10 */
     _Atomic bool active, suspended, elsewhere;
     _Atomic int64_t told_ms; /* so late it is elsewhere; 0: what is gone is told */
-    uint64_t cursor[256]; /* keyspace: next bucket of each database (of the first 256 in turn) */
+    uint64_t cursor[256];    /* keyspace: next bucket of each database (of the first 256 in turn) */
     int next_db;
     _Atomic uint64_t time_cap_reached;
     _Atomic uint32_t

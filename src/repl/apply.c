@@ -153,8 +153,7 @@ static void run_request(struct request *request, struct session *session, int64_
 static void run_select(const struct enveloped_message *m) REQUIRES(keyspace_lock)
 {
     char number[NUM_I64_MAX_CHARS];
-    struct slice words[] = {SLICE("SELECT"),
-                            slice_of(number, num_format_i64(number, m->e.db))};
+    struct slice words[] = {SLICE("SELECT"), slice_of(number, num_format_i64(number, m->e.db))};
     struct slice *argv = arena_alloc(&apply.arena, sizeof(words) + sizeof(number));
     memcpy(argv, words, sizeof(words));
     argv[1].ptr = memcpy(argv + 2, number, words[1].len); /* it may be queued */
@@ -166,7 +165,8 @@ static void run_select(const struct enveloped_message *m) REQUIRES(keyspace_lock
 static enum apply_result give_up(const char *why) REQUIRES(keyspace_lock)
 {
     log_warning("The primary's stream can't be followed any further: %s. Everything is fetched "
-                "anew", why);
+                "anew",
+                why);
     follow_dismiss_replicas();
     backlog_turn_off();
     return APPLY_BROKEN;
@@ -179,8 +179,7 @@ static enum apply_result run_enveloped(const struct request *outer, size_t bytes
     struct enveloped_message m;
     size_t end = apply.parsed + bytes;
     struct slice behind = slice_of(apply.in.data + end, apply.in.len - end);
-    enum enveloped_result result =
-        enveloped_take(outer, behind, &apply.session, &apply.arena, &m);
+    enum enveloped_result result = enveloped_take(outer, behind, &apply.session, &apply.arena, &m);
     if (result == ENVELOPED_WAIT) {
         return APPLY_IDLE;
     }

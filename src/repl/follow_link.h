@@ -23,7 +23,7 @@ struct follow_link {
     char bytes[FOLLOW_READ_BYTES];
     size_t begin, end;
     bool is_enveloped; /* he has said that he is an active replica of KeyDB (envelope.h) */
-    char why[128]; /* the first cause for which it can't go on, for the log; "" while it can */
+    char why[128];     /* the first cause for which it can't go on, for the log; "" while it can */
 };
 
 /* Notes why the link can't go on, unless that is known. False. */
@@ -50,9 +50,9 @@ bool follow_ask(struct follow_link *l, char line[FOLLOW_LINE_BYTES], int argc,
     follow_ask((l), (line),                                                                        \
                (int)(sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)),          \
                (const struct slice[]){__VA_ARGS__})
-/* The handshake's first part: PING, AUTH with masterauth, REPLCONF with what we are; l->is_enveloped
- * is set. False, logged where the other server has said why, when it does not go on. No lock is
- * held. */
+/* The handshake's first part: PING, AUTH with masterauth, REPLCONF with what we are;
+ * l->is_enveloped is set. False, logged where the other server has said why, when it does not go
+ * on. No lock is held. */
 bool follow_greet(struct follow_link *l) MUST_CHECK;
 
 #endif

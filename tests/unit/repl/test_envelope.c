@@ -1,4 +1,5 @@
-/* Envelopes of KeyDB's active replicas: what is within them, what none is, and what has come before.
+/* Envelopes of KeyDB's active replicas: what is within them, what none is, and what has come
+ * before.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -175,8 +176,8 @@ static void test_authors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one),          cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_depth),        cmocka_unit_test(test_what_is_none),
+        cmocka_unit_test(test_one),     cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_depth),   cmocka_unit_test(test_what_is_none),
         cmocka_unit_test(test_authors),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
