@@ -29,6 +29,7 @@ struct full_sync {
     struct buf in;  /* what has come of the next records */
     struct buf out; /* checked records, not in the file yet */
     uint64_t size;  /* of the file */
+    int disk_error; /* errno of a write that failed; 0: none has */
     uint64_t keys, names_bytes;
     uint64_t clock;
     struct origin_id *ids; /* by handle, [0] nobody's */
@@ -211,7 +212,10 @@ static bool check_record(struct full_sync *c, const struct full_sync_record *r, 
 static bool write_file(struct full_sync *c, struct slice bytes)
 {
     c->size += bytes.len;
-    return c->reopened || file_write_all(c->fd, bytes) == 0;
+    if (!c->reopened) {
+        c->disk_error = file_write_all(c->fd, bytes);
+    }
+    return c->disk_error == 0;
 }
 
 /* The next record for the file; a long one is not copied. False: the disk is full. */
@@ -253,6 +257,11 @@ static enum frame_result take_record(struct full_sync *c, size_t *at, const char
         return FRAME_BROKEN;
     }
     return FRAME_WHOLE;
+}
+
+int full_sync_disk_error(const struct full_sync *c)
+{
+    return c->disk_error;
 }
 
 void full_sync_feeds_asleep(struct full_sync *c)

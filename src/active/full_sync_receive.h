@@ -65,6 +65,9 @@ void full_sync_feeds_asleep(struct full_sync *c);
  * until the thread's next one. No lock. */
 enum full_sync_phase full_sync_feed(struct full_sync *c, struct slice data, size_t *consumed,
                                     const char **error);
+/* Of a BROKEN one: the error (errno) with which the disk did not take what came; 0: it was the
+ * sender's fault. */
+int full_sync_disk_error(const struct full_sync *c);
 /* Of one that was just created: the file has a whole one, of which so many records were done
  * (full_sync_done) before the process ended. It is WHOLE then; false, with *error: it is not. */
 bool full_sync_reopen(struct full_sync *c, uint64_t done, const char **error) MUST_CHECK;

@@ -71,6 +71,19 @@ static bool open_aside(struct peer_link *l, struct aside *a)
     return true;
 }
 
+/* It is tried again later, as after a fault of the peer's: each try has it write everything. */
+static void say_broken(struct peer_link *l, const struct full_sync *c, const char *error)
+{
+    int disk_error = full_sync_disk_error(c);
+    if (disk_error) {
+        log_warning("Can't take the data set of active peer %s:%d: %s", l->host, l->port,
+                    strerror(disk_error));
+    } else {
+        log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);
+    }
+    l->wrong = true;
+}
+
 /* Until it is whole; false: it will not be. */
 static bool take_aside(struct peer_link *l, struct full_sync *c)
 {
@@ -92,8 +105,7 @@ static bool take_aside(struct peer_link *l, struct full_sync *c)
         }
     }
     if (full_sync_phase(c) == FULL_SYNC_BROKEN) {
-        log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);
-        l->wrong = true;
+        say_broken(l, c, error);
         return false;
     }
     return true;

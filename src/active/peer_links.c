@@ -183,11 +183,22 @@ static bool take_answer(struct peer_link *l, const char *line)
     return true;
 }
 
+/* He can be followed only by a server that is no node. */
+static bool is_ours(const struct peer_link *l)
+{
+    if (l->f.is_enveloped) {
+        log_warning("%s:%d is an active replica of KeyDB: it can be followed with 'active-replica "
+                    "no', until nobody writes to it any more",
+                    l->host, l->port);
+    }
+    return !l->f.is_enveloped;
+}
+
 static bool pull(struct peer_link *l)
 {
     char line[FOLLOW_LINE_BYTES];
     struct buf request = {0};
-    bool fine = follow_greet(&l->f) && write_pull(l, &request) &&
+    bool fine = follow_greet(&l->f) && is_ours(l) && write_pull(l, &request) &&
                 follow_send_bytes(&l->f, buf_slice(&request)) && follow_line(&l->f, line) &&
                 take_answer(l, line);
     buf_deinit(&request);

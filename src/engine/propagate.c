@@ -16,6 +16,8 @@
 #define PROPAGATE_TO_NODES (PROPAGATE_TO_REPLICAS | PROPAGATE_TO_PEERS)
 /* A buffer that has become larger than this is not kept. */
 #define KEPT_BYTES ((size_t)64 * 1024)
+/* Entries between two looks at where the walk of a database is. */
+#define SCANNED_AT_ONCE 1024
 /* "*" or "$", a number, and the end of the line. */
 #define HEAD_BYTES 24
 
@@ -445,25 +447,79 @@ void propagate_call_to_peers(struct call *c)
     tell_call(peers_for(c), c);
 }
 
-void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key)
+static void tell_whole(struct call *c, const struct db *db, const struct entry *e)
 {
-    struct entry *e = db_read(db, key, c->now_ms, DB_NO_TOUCH | DB_NO_STATS);
-    if (!e) {
-        tell_peers_for(c, db, 2, (const struct slice[]){SLICE("DEL"), key->name});
-        return;
-    }
     char text[PROPAGATE_NUMBER_BYTES];
     struct buf payload = {0};
     int64_t at_ms = entry_expiry_ms(e);
     door.write_payload(&payload, e);
     struct slice words[] = {SLICE("RESTORE"),
-                            key->name,
+                            entry_key(e),
                             propagate_number(at_ms == ENTRY_NO_EXPIRY ? 0 : at_ms, text),
                             buf_slice(&payload),
                             SLICE("REPLACE"),
                             SLICE("ABSTTL")};
     tell_peers_for(c, db, sizeof(words) / sizeof(words[0]), words);
     buf_deinit(&payload);
+}
+
+void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key)
+{
+    struct entry *e = db_read(db, key, c->now_ms, DB_NO_TOUCH | DB_NO_STATS);
+    if (e) {
+        tell_whole(c, db, e);
+    } else {
+        tell_peers_for(c, db, 2, (const struct slice[]){SLICE("DEL"), key->name});
+    }
+}
+
+struct db_telling {
+    struct call *call;
+    struct db *db;    /* of which is told */
+    struct db *other; /* whose content was there before */
+    bool any;
+};
+
+static void tell_present(struct entry *e, void *context)
+{
+    struct db_telling *telling = context;
+    tell_whole(telling->call, telling->db, e);
+    telling->any = true;
+}
+
+static void tell_gone(struct entry *e, void *context) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct db_telling *telling = context;
+    struct key key = key_of(entry_key(e));
+    int64_t now_ms = telling->call->now_ms;
+    if (!db_read(telling->db, &key, now_ms, DB_NO_TOUCH | DB_NO_STATS)) {
+        tell_peers_for(telling->call, telling->db, 2,
+                       (const struct slice[]){SLICE("DEL"), key.name});
+        telling->any = true;
+    }
+}
+
+static void walk(struct db *db, db_visit_fn visit, struct db_telling *telling)
+    REQUIRES(keyspace_lock);
+static void walk(struct db *db, db_visit_fn visit, struct db_telling *telling)
+{
+    uint64_t cursor = 0;
+    do {
+        cursor = db_scan(db, cursor, SCANNED_AT_ONCE, telling->call->now_ms, visit, telling);
+    } while (cursor);
+}
+
+bool propagate_swap_to_peers(struct call *c, struct db *a, struct db *b)
+{
+    struct db_telling told[] = {{c, a, b, false}, {c, b, a, false}};
+    bool frozen = expire_frozen;
+    expire_frozen = true; /* what is due and was not told yet goes along, as it is */
+    for (int i = 0; i < 2; i++) {
+        walk(told[i].db, tell_present, &told[i]);
+        walk(told[i].other, tell_gone, &told[i]);
+    }
+    expire_frozen = frozen;
+    return told[0].any || told[1].any;
 }
 
 void propagate_note_emptied(const struct keyref *ref)

@@ -134,8 +134,12 @@ void propagate_call_to_peers(struct call *c) REQUIRES(keyspace_lock);
 /* What the key is now, as a whole: RESTORE, or DEL where it is missing. */
 void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key)
     REQUIRES(keyspace_lock);
-/* The same for whoever has put something at the call's k-th key that depends on other keys, or has
- * deleted that, or has changed nothing. */
+/* Two databases have changed places: each of their keys is told as a whole, in both. False: there
+ * is none. */
+bool propagate_swap_to_peers(struct call *c, struct db *a, struct db *b) MUST_CHECK
+    REQUIRES(keyspace_lock);
+/* The same as for a key for whoever has put something at the call's k-th key that depends on other
+ * keys, or has deleted that, or has changed nothing. */
 static inline void propagate_stored(struct call *c, int k) REQUIRES(keyspace_lock);
 static inline void propagate_stored(struct call *c, int k)
 {

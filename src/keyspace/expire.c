@@ -42,7 +42,8 @@ static struct {
 static struct {
     int64_t effort; /* active-expire-effort, 1..10 */
     _Atomic bool active, suspended, elsewhere;
-    uint64_t cursor[256]; /* keyspace: next bucket of each database (of the first 256 in turn) */
+    _Atomic int64_t told_ms; /* so late it is elsewhere; 0: what is gone is told */
+    uint64_t cursor[256];    /* keyspace: next bucket of each database (of the first 256 in turn) */
     int next_db;
     _Atomic uint64_t time_cap_reached;
     _Atomic uint32_t
@@ -52,6 +53,16 @@ static struct {
 void expire_set_elsewhere(bool elsewhere)
 {
     atomic_store(&sweep.elsewhere, elsewhere);
+}
+
+void expire_set_told_clock(int64_t ms)
+{
+    atomic_store_explicit(&sweep.told_ms, ms, memory_order_relaxed);
+}
+
+bool expire_has_told_clock(void)
+{
+    return atomic_load_explicit(&sweep.told_ms, memory_order_relaxed) > 0;
 }
 
 void expire_note(struct db *db, const struct key *key)
@@ -353,7 +364,11 @@ bool expire_sweep(int64_t now_ms, int64_t budget_us)
     }
     uint64_t begin = clock_mono_us(), end = begin + (uint64_t)budget_us;
     if (expire_is_elsewhere()) {
-        return local_expiry_sweep(now_ms, end);
+        int64_t told_ms = atomic_load_explicit(&sweep.told_ms, memory_order_relaxed);
+        if (told_ms == 0) {
+            return local_expiry_sweep(now_ms, end);
+        }
+        now_ms = told_ms < now_ms ? told_ms : now_ms;
     }
     bool more = false;
     int looked = 0;

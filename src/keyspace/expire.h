@@ -40,6 +40,11 @@ extern _Thread_local bool expire_frozen;
 /* The server follows another one, which tells what is gone: here it is only hidden from who reads,
  * and neither swept nor removed by readers. Any thread. */
 void expire_set_elsewhere(bool elsewhere);
+/* That server does not tell what is gone, but that it is so late there (Unix milliseconds): what
+ * was due by then may be swept, for whatever it says from now on it has said without. 0: it tells.
+ * Looked at while another server is followed. Any thread. */
+void expire_set_told_clock(int64_t ms);
+bool expire_has_told_clock(void);
 /* True when the time `at_ms` has come. */
 static inline bool expire_is_over(int64_t at_ms, int64_t now_ms)
 {

@@ -97,6 +97,9 @@ static void keep(struct local_expiries *x, const struct key *key, uintptr_t *slo
 void local_expiry_note(struct db *db, const struct key *key, uintptr_t what)
 {
     uintptr_t *slot = db->local ? find(db->local, key) : NULL;
+    if (expire_has_told_clock()) {
+        return; /* all keys are swept, whoever gave them an expiry */
+    }
     if (!expire_frozen) {
         if (slot) {
             table_set_slot(slot, *slot | what);

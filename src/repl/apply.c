@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/num.h"
 #include "base/stats.h"
 #include "engine/filter.h"
 #include "engine/propagation_error.h"
@@ -12,6 +13,7 @@
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
 #include "repl/backlog.h"
+#include "repl/enveloped.h"
 #include "repl/follow_priv.h"
 #include "repl/replay.h"
 #include "resp/parser.h"
@@ -45,12 +47,14 @@ void apply_setup(void)
     parser_init(&apply.parser);
     arena_init(&apply.arena, ARENA_BYTES);
     reply_init(&apply.reply);
+    enveloped_reset();
     /* What is gone because of its time is told by the primary. */
     expire_frozen = true;
 }
 
 void apply_teardown(void)
 {
+    enveloped_reset();
     session_deinit(&apply.session);
     parser_deinit(&apply.parser);
     arena_deinit(&apply.arena);
@@ -62,6 +66,7 @@ void apply_reset(void)
 {
     session_deinit(&apply.session); /* and a transaction that did not end */
     session_init_internal(&apply.session);
+    enveloped_reset();
     parser_deinit(&apply.parser);
     parser_init(&apply.parser);
     buf_clear(&apply.in);
@@ -105,18 +110,19 @@ static void report(const struct request *request, struct slice error)
     }
 }
 
-static void run_request(struct request *request) REQUIRES(keyspace_lock)
+static void run_request(struct request *request, struct session *session, int64_t now_ms)
+    REQUIRES(keyspace_lock)
 {
     int64_t wall_us = clock_wall_us();
     if (filter_wanted()) {
-        filter_request(&apply.session, request, &apply.arena);
+        filter_request(session, request, &apply.arena);
     }
     struct call c = {.argc = request->argc,
                      .argv = request->argv,
                      .blobs = request->blobs,
-                     .session = &apply.session,
+                     .session = session,
                      .reply = &apply.reply,
-                     .now_ms = wall_us / 1000};
+                     .now_ms = now_ms};
     if (request->argc == 3 && call_arg_is(&c, 0, "replconf") && call_arg_is(&c, 1, "getack")) {
         apply.asked = true;
         return;
@@ -142,6 +148,55 @@ static void run_request(struct request *request) REQUIRES(keyspace_lock)
     if (c.execution) {
         transaction_release(c.execution);
     }
+}
+
+static void run_select(const struct enveloped_message *m) REQUIRES(keyspace_lock)
+{
+    char number[NUM_I64_MAX_CHARS];
+    struct slice words[] = {SLICE("SELECT"), slice_of(number, num_format_i64(number, m->e.db))};
+    struct slice *argv = arena_alloc(&apply.arena, sizeof(words) + sizeof(number));
+    memcpy(argv, words, sizeof(words));
+    argv[1].ptr = memcpy(argv + 2, number, words[1].len); /* it may be queued */
+    struct request select = {.argc = 2, .argv = argv};
+    run_request(&select, m->session, m->now_ms);
+}
+
+/* One whose stream cannot be gone on with: the next link begins anew. */
+static enum apply_result give_up(const char *why) REQUIRES(keyspace_lock)
+{
+    log_warning("The primary's stream can't be followed any further: %s. Everything is fetched "
+                "anew",
+                why);
+    follow_dismiss_replicas();
+    backlog_turn_off();
+    return APPLY_BROKEN;
+}
+
+/* A message of an active replica of KeyDB, of so many bytes. */
+static enum apply_result run_enveloped(const struct request *outer, size_t bytes)
+    REQUIRES(keyspace_lock)
+{
+    struct enveloped_message m;
+    size_t end = apply.parsed + bytes;
+    struct slice behind = slice_of(apply.in.data + end, apply.in.len - end);
+    enum enveloped_result result = enveloped_take(outer, behind, &apply.session, &apply.arena, &m);
+    if (result == ENVELOPED_WAIT) {
+        return APPLY_IDLE;
+    }
+    if (result == ENVELOPED_LOST) {
+        return give_up(m.why);
+    }
+    apply.parsed = end;
+    if (result == ENVELOPED_RUN) {
+        expire_frozen = false; /* he does not tell what is gone at that time */
+        if (m.selects) {
+            run_select(&m);
+        }
+        run_request(&m.e.request, m.session, m.now_ms);
+        expire_frozen = true;
+        enveloped_ran(&m);
+    }
+    return APPLY_MORE;
 }
 
 /* ---- the stream ---- */
@@ -172,20 +227,35 @@ static enum parser_result next_request(struct request *request, size_t *consumed
 /* What was run counts, up to here. */
 static void commit(void) REQUIRES(keyspace_lock)
 {
-    if (!apply.session.in_transaction && apply.parsed > apply.done) {
+    if (!apply.session.in_transaction && !enveloped_is_amid() && apply.parsed > apply.done) {
         backlog_forward(slice_of(apply.in.data + apply.done, apply.parsed - apply.done),
                         apply.session.db_index);
         apply.done = apply.parsed;
     }
 }
 
+/* A request of so many bytes, whole. */
+static enum apply_result run_one(struct request *request, size_t bytes) REQUIRES(keyspace_lock)
+{
+    enum apply_result result = APPLY_MORE;
+    if (envelope_is(request)) {
+        result = run_enveloped(request, bytes);
+    } else {
+        apply.parsed += bytes;
+        run_request(request, &apply.session, clock_wall_us() / 1000);
+    }
+    parser_release(request);
+    return result;
+}
+
 static enum apply_result run_some(void) REQUIRES(keyspace_lock)
 {
     uint64_t begin = clock_ticks();
-    for (int i = 0; i < HOLD_COMMANDS; i++) {
+    for (int i = 0; i < HOLD_COMMANDS || enveloped_is_amid(); i++) {
         struct request request;
         size_t consumed = 0;
         const char *error = NULL;
+        enum apply_result ran = APPLY_MORE;
         enum parser_result result = next_request(&request, &consumed, &error);
         if (result == PARSER_ERROR) {
             log_warning("The primary's stream is broken: %s", error);
@@ -194,13 +264,16 @@ static enum apply_result run_some(void) REQUIRES(keyspace_lock)
         if (result == PARSER_MORE) {
             return APPLY_IDLE;
         }
-        apply.parsed += consumed;
         if (result == PARSER_DONE) {
-            run_request(&request);
-            parser_release(&request);
+            ran = run_one(&request, consumed);
+        } else {
+            apply.parsed += consumed;
+        }
+        if (ran != APPLY_MORE) {
+            return ran;
         }
         commit();
-        if (clock_ticks_to_ns(clock_ticks() - begin) > HOLD_MAX_NS) {
+        if (!enveloped_is_amid() && clock_ticks_to_ns(clock_ticks() - begin) > HOLD_MAX_NS) {
             break;
         }
     }
@@ -212,6 +285,7 @@ static void tidy_up(void)
     if (apply.session.transaction) {
         transaction_keep(&apply.session);
     }
+    enveloped_keep();
     reply_reset(&apply.reply);
     arena_reset(&apply.arena);
     if (apply.done == apply.in.len || apply.done >= CONSUME_BYTES) {
@@ -228,6 +302,7 @@ enum apply_result apply_some(void)
     tracking_writer = 0;
     keyspace_lock_exclusive();
     enum apply_result result = run_some();
+    enveloped_end_hold();
     keyspace_unlock_exclusive();
     reclaim_run();
     tidy_up();

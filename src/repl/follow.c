@@ -25,6 +25,7 @@
 #include "repl/peers.h"
 #include "repl/apply.h"
 #include "repl/backlog.h"
+#include "repl/enveloped.h"
 #include "repl/failover.h"
 #include "repl/follow_priv.h"
 #include "repl/link.h"
@@ -269,7 +270,11 @@ static bool shake_hands(void)
 {
     char line[FOLLOW_LINE_BYTES];
     come_to(FOLLOW_HANDSHAKE);
-    if (!follow_greet(&follow.link) || !ask_for_stream(line)) {
+    if (!follow_greet(&follow.link)) {
+        return false;
+    }
+    enveloped_set(follow.link.is_enveloped);
+    if (!ask_for_stream(line)) {
         return false;
     }
     tell_failover(strncmp(line, "+CONTINUE", 9) == 0 || strncmp(line, "+FULLRESYNC ", 12) == 0);

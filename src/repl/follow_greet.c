@@ -93,18 +93,13 @@ static bool introduce(struct follow_link *l, const struct greeting *g)
         return false;
     }
     if (!FOLLOW_ASK(l, line, SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"), SLICE("capa"),
-                    SLICE("psync2"))) {
+                    SLICE("psync2"), SLICE("capa"), SLICE(FOLLOW_KNOWS_ENVELOPES))) {
         return false;
     }
-    /* An active replica of KeyDB says so, and wraps every write into a command (RREPLAY) that we do
-     * not know: the first copy would be all that we ever get, and nobody would notice. */
-    if (strstr(line, " " KEYDB_ACTIVE) != NULL) {
-        log_warning(
-            "The primary is an active replica of KeyDB, whose stream (RREPLAY) this version "
-            "can't follow; with 'active-replica no' there, it can");
-        return false;
-    }
-    return true;
+    /* Such a one does not tell what expires, and wants to hear that we see to it ourselves. */
+    l->is_enveloped = strstr(line, " " KEYDB_ACTIVE) != NULL;
+    return !l->is_enveloped ||
+           FOLLOW_ASK(l, line, SLICE("REPLCONF"), SLICE("capa"), SLICE("activeExpire"));
 }
 
 bool follow_greet(struct follow_link *l)

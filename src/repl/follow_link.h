@@ -11,6 +11,8 @@
 #include <stddef.h>
 
 #define FOLLOW_LINE_BYTES 4096
+/* REPLCONF capa of a replica that knows KeyDB's envelopes: ours say so to one another. */
+#define FOLLOW_KNOWS_ENVELOPES "keydb-rreplay"
 #define FOLLOW_READ_BYTES ((size_t)64 * 1024)
 
 /* The link, and what was read from it and not used. */
@@ -20,7 +22,8 @@ struct follow_link {
     bool (*interrupted)(const struct follow_link *l); /* we do not */
     char bytes[FOLLOW_READ_BYTES];
     size_t begin, end;
-    char why[128]; /* the first cause for which it can't go on, for the log; "" while it can */
+    bool is_enveloped; /* he has said that he is an active replica of KeyDB (envelope.h) */
+    char why[128];     /* the first cause for which it can't go on, for the log; "" while it can */
 };
 
 /* Notes why the link can't go on, unless that is known. False. */
@@ -47,8 +50,9 @@ bool follow_ask(struct follow_link *l, char line[FOLLOW_LINE_BYTES], int argc,
     follow_ask((l), (line),                                                                        \
                (int)(sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)),          \
                (const struct slice[]){__VA_ARGS__})
-/* The handshake's first part: PING, AUTH with masterauth, REPLCONF with what we are. False, logged
- * where the other server has said why, when it does not go on. No lock is held. */
+/* The handshake's first part: PING, AUTH with masterauth, REPLCONF with what we are;
+ * l->is_enveloped is set. False, logged where the other server has said why, when it does not go
+ * on. No lock is held. */
 bool follow_greet(struct follow_link *l) MUST_CHECK;
 
 #endif

@@ -14,6 +14,7 @@
 #include "persist/save.h"
 #include "repl/apply.h"
 #include "repl/backlog.h"
+#include "repl/enveloped.h"
 #include "repl/replica.h"
 #include "repl/sync.h"
 
@@ -184,6 +185,7 @@ static uint64_t bytes_to_come(void)
 static void settle(const struct rdb_file_loaded *loaded) REQUIRES(keyspace_lock)
 {
     apply_select(loaded->stream_db);
+    enveloped_begin_history();
     backlog_follow(slice_of(receiving.id, REPL_ID_LEN), receiving.offset, apply_db());
 }
 

@@ -11,8 +11,10 @@
 #include "persist/rdb_file.h"
 #include "repl/peers.h"
 #include "repl/backlog.h"
+#include "repl/enveloped.h"
 #include "repl/failover.h"
 #include "repl/follow.h"
+#include "repl/follow_link.h"
 #include "repl/repl.h"
 #include "repl/replica.h"
 #include "repl/sync.h"
@@ -58,6 +60,7 @@ static bool told_capability(struct told *t)
 {
     t->replica->knows_eof |= call_arg_is(t->call, t->at, "eof");
     t->replica->knows_psync2 |= call_arg_is(t->call, t->at, "psync2");
+    t->replica->knows_envelopes |= call_arg_is(t->call, t->at, FOLLOW_KNOWS_ENVELOPES);
     return true;
 }
 
@@ -246,6 +249,11 @@ static struct replica *come(struct call *c)
     }
     struct replica *r = replica_greet(client);
     if (atomic_load(&r->state) != REPLICA_GREETING) {
+        return NULL;
+    }
+    if (follow_is_replica() && enveloped_is_on() && !r->knows_envelopes && !r->rdb_only) {
+        reply_error(c->reply, "NOMASTERLINK Can't SYNC while an active replica of KeyDB is "
+                              "followed, whose stream (RREPLAY) this replica does not know");
         return NULL;
     }
     if (r->left_out && !r->knows_eof) {

@@ -44,9 +44,10 @@ struct replica {
     char ip[REPLICA_IP_MAX];
     int64_t port;
     bool knows_eof, knows_psync2;
-    bool rdb_only;     /* it is closed when it has been sent the data set */
-    unsigned left_out; /* parts that are not to be in that (persist/rdb_file.h) */
-    bool is_old;       /* came with SYNC: tells nothing back */
+    bool knows_envelopes; /* KeyDB's RREPLAY (envelope.h) */
+    bool rdb_only;        /* it is closed when it has been sent the data set */
+    unsigned left_out;    /* parts that are not to be in that (persist/rdb_file.h) */
+    bool is_old;          /* came with SYNC: tells nothing back */
     /* See above. */
     struct buf text; /* to be sent before anything else */
     size_t text_sent;

@@ -7,6 +7,7 @@ import pytest
 from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, cut, is_up, make_node, mesh, more_commands, run_load,
                         seams)
 from lib.bounds import eventually
+from lib.resp import Error
 from lib.seeds import generator, seeds
 
 
@@ -72,6 +73,52 @@ def test_flushes_under_load(make_node, count, what):
     check_equal(nodes, what)
 
 
+@PAIR_AND_MESH
+def test_databases_change_places_under_load(make_node, count):
+    nodes = mesh(make_node, count)
+    random = generator(1, "swaps")
+
+    def swap():
+        with random.choice(nodes).connect() as c:
+            c.ok("SWAPDB", *random.sample(range(3), 2))
+
+    def during(loads):
+        for _ in range(8):
+            more_commands(loads, 60)
+            swap()
+        cut(random.choice(nodes))
+        swap()
+        more_commands(loads, 60)
+        swap()
+        more_commands(loads, 20)
+    run_load(nodes, 1, during)
+    links_are_up(nodes)
+    check_quiet(nodes)
+    check_equal(nodes, "swaps")
+
+
+def test_databases_change_places_at_rest(make_node):
+    """All that was in one is in the other, of every type, and on each node; with itself it is nothing."""
+    nodes = mesh(make_node, 2)
+    with nodes[0].connect() as c, nodes[1].connect() as there:
+        filled = [["SET", "s", "1"], ["RPUSH", "l", "a", "b"], ["HSET", "h", "f", "v"], ["ZADD", "z", "1.5", "m"],
+                  ["XADD", "x", "1-1", "f", "v"], ["PEXPIREAT", "s", "4102444800000"], ["SET", "gone", "1", "PX", "1"],
+                  ["SADD", "t", "a", "b"], ["EXPIREMEMBER", "t", "a", "10000"]]
+        for words in filled:
+            assert not isinstance(c.call(*words), Error), words
+        c.ok("SELECT", 1)
+        c.ok("SET", "s", "of the other")
+        c.ok("SWAPDB", 0, 1)
+        c.ok("SWAPDB", 1, 1)
+        assert c.call("WAIT", 1, 20000) == 1
+        assert there.call("GET", "s") == b"of the other" and there.call("DBSIZE") == 1
+        there.ok("SELECT", 1)
+        assert there.call("LRANGE", "l", 0, -1) == [b"a", b"b"] and there.call("PEXPIRETIME", "s") == 4102444800000
+        assert there.call("GET", "gone") is None and there.call("TTL", "t", "a") > 0
+    check_equal(nodes, "swapped")
+    check_quiet(nodes)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("backlog", ["256mb", "1mb"])
 def test_a_value_of_100_mib(make_node, backlog):
@@ -123,6 +170,9 @@ def test_a_write_that_is_too_long(make_short):
         eventually(lambda: cb.call("DBSIZE") >= 13, "a transaction", 30)
         check_equal(nodes, "a transaction")
         assert cb.call("APPEND", "longer", "tail") == 30004
+        ca.ok("SELECT", 0)
+        cb.ok("SWAPDB", 1, 0)
+        eventually(lambda: ca.call("EXISTS", "longer") == 0, "databases that change places", 30)
     check_equal(nodes, "afterwards")
     check_quiet(nodes)
 

@@ -95,6 +95,36 @@ def test_a_node_goes_on(make_pair, kept, end):
     load_both(a, b, 23)
 
 
+@pytest.mark.parametrize("kept", sorted(KEPT))
+def test_databases_that_have_changed_places(make_pair, kept):
+    """Their keys' dots are in the files: nothing is told once more, and deletions stay."""
+    a, b = make_pair(KEPT[kept])
+    count_up(a, b)
+    with b.connect() as c:
+        c.ok("SET", "deleted", "1")
+        c.ok("SELECT", 1)
+        c.ok("SET", "0", "a key by the name of a database")
+        check_equal([a, b], "before")
+        c.ok("SWAPDB", 0, 1)
+        assert c.call("DEL", "deleted") == 1
+        check_equal([a, b], "swapped")
+        if kept == "rdb":
+            c.ok("SAVE")
+    b.kill_all()
+    with a.connect() as c:
+        c.ok("SELECT", 1)
+        c.ok("SET", "meanwhile", "1")
+        c.ok("SWAPDB", 0, 1)
+    b.start()
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links again", 30)
+    count_up(a, b)
+    check_equal([a, b], "afterwards")
+    check_quiet([a, b])
+    with b.connect() as c:
+        assert c.call("EXISTS", "deleted") == 0 and c.call("EXISTS", "meanwhile") == 1
+        assert c.call("GET", "n") == b"100"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("preamble", ["yes", "no"])
 def test_a_log_through_rewrites_under_load(make_pair, preamble):

@@ -42,7 +42,7 @@ __attribute__((constructor)) static void begin(void)
 static int concerns_name(const char *name)
 {
     return name && (strstr(name, ".rdb") || strstr(name, ".aof") || strstr(name, ".acl") ||
-                    strstr(name, ".conf"));
+                    strstr(name, ".conf") || strstr(name, ".keys") || strstr(name, "active-node"));
 }
 
 static int real_fstat(const char *function, int fd, struct stat *about)

@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/rand.h"
 
 #include <assert.h>
@@ -174,6 +175,43 @@ static void tell(struct node *n, int db, struct slice commands)
     unit_release(unit);
 }
 
+static void put_restore(struct buf *told, int key, struct model_value v)
+{
+    char deadline[NUM_I64_MAX_CHARS];
+    size_t digits = num_format_i64(deadline, v.deadline_ms);
+    v.deadline_ms = 0;
+    buf_append_cstr(told, "*6\r\n");
+    unit_put_word(told, SLICE("RESTORE"));
+    unit_put_word(told, model_key_name(key));
+    unit_put_word(told, slice_of(deadline, digits));
+    unit_put_word(told, slice_of((const char *)&v, sizeof(v)));
+    unit_put_word(told, SLICE("REPLACE"));
+    unit_put_word(told, SLICE("ABSTTL"));
+}
+
+/* Exchanges both databases, and tells of each key of theirs what it is then; false: they are empty.
+ */
+static bool swap_all(struct node *n, struct buf *told)
+{
+    struct model before = n->model;
+    bool any = false;
+    for (int db = 0; db < MODEL_DBS; db++) {
+        memcpy(n->model.values[db], before.values[1 - db], sizeof(before.values[0]));
+        memcpy(n->model.dots[db], before.dots[1 - db], sizeof(before.dots[0]));
+        buf_printf(told, "*2\r\n$6\r\nSELECT\r\n$1\r\n%d\r\n", db);
+        for (int key = 0; key < MODEL_KEYS; key++) {
+            any = any || before.values[db][key].type;
+            if (n->model.values[db][key].type) {
+                put_restore(told, key, n->model.values[db][key]);
+            } else if (before.values[db][key].type) {
+                struct slice name = model_key_name(key);
+                buf_printf(told, "*2\r\n$3\r\nDEL\r\n$2\r\n%.2s\r\n", name.ptr);
+            }
+        }
+    }
+    return any;
+}
+
 /* Runs the commands and writes down what is told: who empties a key with a deadline says so at
  * once.
  */
@@ -183,6 +221,10 @@ static bool run_all(struct node *n, int db, struct slice commands, struct buf *t
     struct unit_command c = unit_command_before(unit);
     bool good = true;
     while (good && unit_command_next(unit, &c)) {
+        if (slice_equal_nocase(c.argv[0], "swapdb")) {
+            good = swap_all(n, told);
+            continue;
+        }
         buf_printf(told, "*2\r\n$6\r\nSELECT\r\n$1\r\n%d\r\n", c.db);
         buf_append(told, unit->bytes + c.offset, c.end - c.offset);
         bool flush = slice_equal_nocase(c.argv[0], "flushdb");

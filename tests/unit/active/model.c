@@ -310,6 +310,16 @@ static bool run_del(struct model_value *v, int argc, const struct slice *argv)
     return true;
 }
 
+/* RESTORE key deadline payload REPLACE ABSTTL. */
+static bool run_restore(struct model_value *v, int argc, const struct slice *argv)
+{
+    (void)argc;
+    assert(argv[3].len == sizeof(*v));
+    memcpy(v, argv[3].ptr, sizeof(*v));
+    v->deadline_ms = integer(argv[2]);
+    return true;
+}
+
 /* ---- the executor ---- */
 
 static const struct {
@@ -318,6 +328,7 @@ static const struct {
 } commands[] = {
     {"set", run_set},
     {"del", run_del},
+    {"restore", run_restore},
     {"append", run_append},
     {"incrby", run_incrby},
     {"hset", run_hset},

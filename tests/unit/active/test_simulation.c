@@ -269,7 +269,7 @@ static void write_unit(struct history *h, struct node *n)
     int db = (int)rand_below(MODEL_DBS);
     uint64_t count = rand_below(4) ? 1 : 2 + rand_below(3);
     if (h->flushes && rand_below(60) == 0) {
-        WORDS(&commands, "FLUSHDB");
+        rand_below(3) ? WORDS(&commands, "FLUSHDB") : WORDS(&commands, "SWAPDB", "0", "1");
     } else if (rand_below(80) == 0) {
         WORDS(&commands, "PUBLISH", "channel", "hello");
     } else {
