@@ -31,8 +31,6 @@
 #include <string.h>
 
 #define TICK_MS 100
-/* Entries that a step of a walk looks at. */
-#define FORGET_ENTRIES 1024
 #define RESERVE_NAME "temp-active-log.reserve"
 #define NEEDS_ACTIVE "multi-master needs active-replica yes"
 
@@ -263,11 +261,6 @@ bool active_begin(void)
     return fine;
 }
 
-static void forget_dot(struct entry *e, void *context UNUSED)
-{
-    entry_void_stamp(e);
-}
-
 /* Of a life as a node that is over nothing may be believed in the next one: keys will have been
  * written without it. The log's reader forgets at the same place, behind the last head. */
 static void forget_life(void) REQUIRES(keyspace_lock);
@@ -276,11 +269,8 @@ static void forget_life(void)
     const struct slice word = SLICE("KEYDB.PARTED");
     node_settle(node);
     log_head_write(node_head(node), 1, &word);
+    restored_void_dots(0, db_count());
     for (int i = 0; i < db_count(); i++) {
-        uint64_t cursor = 0;
-        do {
-            cursor = db_scan(db_at(i), cursor, FORGET_ENTRIES, 0, forget_dot, NULL);
-        } while (cursor);
         waiting_note_change(db_at(i), (struct slice){NULL, 0}); /* what another node was to give */
     }
 }

@@ -238,14 +238,6 @@ static enum merge_plan plan_of(const struct merge *m, const struct arrival *a,
     return effect->class == EFFECT_WHOLE ? plan_whole(m, a, db, key) : plan_part(m, a, db, key);
 }
 
-/* The key as it is before X. */
-static struct arrival arrive(const struct merge *m, int db, struct slice key)
-{
-    return (struct arrival){.existed = m->executor->exists(m->context, db, key),
-                            .guessed = conflicts_has(m->conflicts, db, key),
-                            .key_dot = m->executor->dot(m->context, db, key)};
-}
-
 static enum merge_plan open_and_plan(const struct merge *m, struct arrival *a, struct unit *unit,
                                      const struct unit_command *c, const struct effect *effect)
 {
@@ -265,43 +257,16 @@ static enum merge_plan open_and_plan(const struct merge *m, struct arrival *a, s
     return plan;
 }
 
-/* The key has late writes that wait for the end of the batch: it is one more, or they are put in.
- */
-static bool joins_batch(struct merge *m, struct unit *unit, const struct unit_command *c,
-                        const struct effect *effect, int64_t now_ms)
-{
-    struct slice key = c->argv[effect->key];
-    const struct window_write x = {.dot = unit->dot,
-                                   .number = c->number,
-                                   .offset = c->offset,
-                                   .effect = *effect,
-                                   .unit = unit};
-    struct arrival a = arrive(m, c->db, key);
-    bool reaches =
-        unit->dot.stamp > window_floor(m->window) ||
-        (a.existed && !a.guessed && origins_compare(m->origins, a.key_dot, unit->dot) < 0);
-    if (merge_batch_takes(m, c->db, key, &x, reaches)) {
-        window_add(m->window, unit, c, effect, NULL);
-        return true;
-    }
-    merge_batch_settle(m, c->db, key, now_ms);
-    return false;
-}
-
 static void apply_effect(struct merge *m, struct unit *unit, const struct unit_command *c,
                          const struct effect *effect, int64_t now_ms)
 {
     struct slice key = c->argv[effect->key];
-    if (merge_batch_has(m, c->db, key) && joins_batch(m, unit, c, effect, now_ms)) {
-        return;
-    }
-    struct arrival a = arrive(m, c->db, key);
+    struct arrival a = {.existed = m->executor->exists(m->context, c->db, key),
+                        .guessed = conflicts_has(m->conflicts, c->db, key),
+                        .key_dot = m->executor->dot(m->context, c->db, key)};
     window_add(m->window, unit, c, effect, NULL);
     enum merge_plan plan = open_and_plan(m, &a, unit, c, effect);
-    uint32_t behind = a.fold.view.count - (uint32_t)a.x - 1;
-    if (!merge_batch_defer(m, c->db, key, &a.fold.view.writes[a.x], plan, behind)) {
-        carry_out(m, &a, plan, c->db, key, now_ms);
-    }
+    carry_out(m, &a, plan, c->db, key, now_ms);
     window_view_deinit(&a.fold.view);
 }
 
@@ -348,7 +313,6 @@ static void apply_state(struct merge *m, struct unit *unit, const struct unit_co
 {
     struct slice key = c->argv[effect->key];
     struct version_vector *cover = cover_of(m, c);
-    merge_batch_settle(m, c->db, key, now_ms);
     bool can_begin = window_holds_for_state(m->window, c->db, key, cover, unit->dot.stamp) ||
                      m->broken & MERGE_BREAK_FLOOR;
     if (can_begin && effect_is_digest(effect) && take_digest(m, unit, c, effect, cover)) {
@@ -407,7 +371,6 @@ static void apply_flush(struct merge *m, struct unit *unit, const struct unit_co
                         const struct effect *effect, int64_t now_ms)
 {
     struct keys k = {.db = slice_equal_nocase(c->argv[0], "flushall") ? -1 : c->db};
-    merge_batch_settle_all(m, now_ms);
     window_add(m->window, unit, c, effect, NULL);
     m->executor->flush(m->context, k.db, unit->dot, collect, &k);
     window_each(m->window, k.db, collect, &k);
@@ -520,7 +483,6 @@ void merge_own(struct merge *m, struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
     struct effect effect;
-    assert(!m->batch); /* what it did was done to all that there is */
     while (unit_command_next(unit, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
             if (effect.class == EFFECT_LIBRARY) {

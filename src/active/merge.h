@@ -89,7 +89,6 @@ struct merge {
     struct libraries *libraries; /* who uses the merge settles them; NULL: there are none */
     const struct merge_executor *executor;
     void *context;               /* the executor's */
-    struct merge_batch *batch;   /* NULL: none has begun */
     unsigned broken;             /* enum merge_break */
     uint64_t plans[MERGE_PLANS]; /* how often each was chosen, INFO */
     uint64_t conflicts_seen;     /* conflicts seen */
@@ -104,12 +103,6 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit) MUST_CHECK
 /* Applies a peer's unit that is the next of its origin; the position is advanced. The unit was
  * found acceptable. */
 void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms);
-/* Between these two, in one hold, late writes of a key that stand far from its end are put in
- * together at the latter: a burst of them on one key costs one walk through its window, not one
- * each. The end gives what applying each at once does (DESIGN.md, "Late writes"); until then keys'
- * contents lack what was deferred, and nobody may look at them. */
-void merge_batch_begin(struct merge *m);
-void merge_batch_end(struct merge *m, int64_t now_ms);
 /* A unit of our own, whose commands have been run already. */
 void merge_own(struct merge *m, struct unit *unit);
 /* The command by which this node tells its content of a key, to be the next unit of its own. */

@@ -4,8 +4,6 @@
 
 #include "active/merge.h"
 
-#include <stdint.h>
-
 /* A key's view with what its content begins from. Indexes into the view; -1: none. */
 struct merge_fold {
     struct window_view view;
@@ -35,39 +33,6 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
 /* Does so. */
 void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
                         struct slice key, int64_t now_ms);
-
-/* ---- several late writes of a key at once (merge_batch.c) ---- */
-
-/* What a write of a view is. */
-enum merge_late {
-    MERGE_LATE_NOT, /* it has been run when it came */
-    MERGE_LATE,     /* it has not been run */
-    MERGE_LATE_VOID /* nor is it to be: what is behind it decides what it would have changed */
-};
-/* True for a late write that may be put in together with others: of members, without deadlines. */
-bool merge_rules_are_plain(const struct effect *effect);
-/* late[i] is not MERGE_LATE_NOT for writes of the view that have not been run, which are plain;
- * finds out what is void. False: one of them cannot be put in below what is behind it. */
-bool merge_rules_look_at_all(const struct merge *m, const struct merge_fold *f, uint8_t *late,
-                             int db, struct slice key);
-/* Runs those that are late, and again what they change below later writes of their members: once
- * through the view. */
-void merge_rules_repeat_all(struct merge *m, const struct merge_fold *f, const uint8_t *late,
-                            int db, struct slice key, int64_t now_ms);
-
-/* A late write whose place is far from the end: true when it is put in with others at the end of
- * the batch, if there is one and it can be. The write is in the window. */
-bool merge_batch_defer(struct merge *m, int db, struct slice key, const struct window_write *x,
-                       enum merge_plan plan, uint32_t behind);
-/* The same of a write of a key that has such ones already, and that is about to be put into the
- * window; `reaches`: all that is behind it is there. */
-bool merge_batch_takes(struct merge *m, int db, struct slice key, const struct window_write *x,
-                       bool reaches);
-/* True while the key has some. */
-bool merge_batch_has(const struct merge *m, int db, struct slice key);
-/* Puts in those of the key; of all keys. */
-void merge_batch_settle(struct merge *m, int db, struct slice key, int64_t now_ms);
-void merge_batch_settle_all(struct merge *m, int64_t now_ms);
 
 /* Words of a digest that may be one. */
 bool merge_digest_is_sound(const struct slice *argv, const struct effect *effect);

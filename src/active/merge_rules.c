@@ -11,7 +11,6 @@
 
 struct member {
     struct slice name, scope; /* name.ptr NULL: a free slot */
-    unsigned does;            /* what is behind does to it (enum does), where that is counted */
 };
 /* A set of them: open addressing over a power of two. */
 struct members {
@@ -37,7 +36,7 @@ static bool has_member(const struct members *s, const struct member *member)
     return s->count > 0 && slot_of(s, member)->name.ptr != NULL;
 }
 
-static void add_member(struct members *s, const struct member *member, unsigned what)
+static void add_member(struct members *s, const struct member *member)
 {
     if (2 * (s->count + 1) > s->capacity) {
         struct members grown = {.capacity = s->capacity ? 2 * s->capacity : 16, .bits = s->bits};
@@ -54,9 +53,7 @@ static void add_member(struct members *s, const struct member *member, unsigned 
     struct member *slot = slot_of(s, member);
     s->count += slot->name.ptr == NULL;
     s->bits |= window_member(member->name);
-    what |= slot->does;
     *slot = *member;
-    slot->does = what;
 }
 
 static struct member member_of(struct window_write *w, int i)
@@ -70,7 +67,7 @@ static void add_all(struct members *s, struct window_write *w)
 {
     for (int i = 0; i < w->effect.count; i++) {
         struct member member = member_of(w, i);
-        add_member(s, &member, 0);
+        add_member(s, &member);
     }
 }
 
@@ -85,35 +82,35 @@ static bool names_one_of(struct window_write *w, const struct members *s)
     return false;
 }
 
-static bool is_by_members(struct window_write *w)
+static bool is_by_members(const struct window_write *w)
 {
     return w->effect.class == EFFECT_ASSIGN || w->effect.class == EFFECT_ADD;
 }
 
 /* The key's own deadline, not a member's. */
-static bool is_of_key(struct window_write *w)
+static bool is_of_key(const struct window_write *w)
 {
     return w->effect.count == 0 && (w->effect.flags & ~(unsigned)EFFECT_UNDATES) != EFFECT_GIVES &&
            w->effect.flags & (EFFECT_DATES | EFFECT_UNDATES);
 }
 
-static bool gives(struct window_write *w)
+static bool gives(const struct window_write *w)
 {
     return w->effect.flags & EFFECT_GIVES;
 }
 
-static bool is_of_entries(struct window_write *w)
+static bool is_of_entries(const struct window_write *w)
 {
     return w->effect.type == EFFECT_STREAM && w->effect.scope == 0;
 }
 
-static bool only_undates(struct window_write *w)
+static bool only_undates(const struct window_write *w)
 {
     return w->effect.flags == EFFECT_UNDATES;
 }
 
 /* The key goes, where it has that deadline. */
-static bool expires_key(struct window_write *w)
+static bool expires_key(const struct window_write *w)
 {
     return w->effect.class == EFFECT_ORDER && w->effect.flags & EFFECT_EXPIRES;
 }
@@ -173,18 +170,21 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
 
 /* True when what is behind, and takes a member where it has some deadline, can be run again to the
  * same end: X gives it without one, or takes it too. */
-static bool survives_expiry(struct window_write *late)
+static bool survives_expiry(const struct window_write *late)
 {
     return late->effect.class == EFFECT_ASSIGN &&
            ((gives(late) && late->effect.flags & EFFECT_UNDATES) ||
             late->effect.flags & EFFECT_TAKES);
 }
 
-/* True when `late` can be put in below what is behind it. */
-static bool commutes(const struct merge *m, struct window_write *late, const struct behind *behind,
-                     int db, struct slice key)
+bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
+                         struct slice key)
 {
-    const struct behind b = *behind;
+    struct window_write *late = &f->view.writes[x];
+    struct members named = {0};
+    add_all(&named, late);
+    struct behind b = look_behind(m, f, x, &named);
+    mem_free(named.slots);
     if (expires_key(late)) {
         return b.only_expires; /* the first of them that finds its deadline, wherever it stands */
     }
@@ -221,17 +221,6 @@ static bool commutes(const struct merge *m, struct window_write *late, const str
     return true;
 }
 
-bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
-                         struct slice key)
-{
-    struct window_write *late = &f->view.writes[x];
-    struct members named = {0};
-    add_all(&named, late);
-    struct behind b = look_behind(m, f, x, &named);
-    mem_free(named.slots);
-    return commutes(m, late, &b, db, key);
-}
-
 /* True when `w` is about what a group has pending, of an entry that X is about: who was given it is
  * seen only where it is there. */
 static bool names_in_group(struct window_write *w, struct window_write *late)
@@ -244,7 +233,7 @@ static bool names_in_group(struct window_write *w, struct window_write *late)
     for (int i = 0; i < late->effect.count; i++) {
         struct member member = member_of(late, i);
         member.scope = effect_scope(&w->effect, w->argv);
-        add_member(&names, &member, 0);
+        add_member(&names, &member);
     }
     bool found = names_one_of(w, &names);
     mem_free(names.slots);
@@ -317,159 +306,6 @@ void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int 
     if (late->effect.class == EFFECT_ADD && late->effect.type == EFFECT_ZSET &&
         !m->executor->is_integer(m->context, db, key,
                                  effect_member(&late->effect, late->argv, 0))) {
-        merge_conflict(m, db, key, now_ms); /* doubles do not commute */
-    }
-}
-
-/* ---- several at once ---- */
-
-enum does {
-    DOES_GIVE = 1 << 0,
-    DOES_TAKE = 1 << 1,
-    DOES_DATE = 1 << 2,
-    DOES_ASSIGN = 1 << 3,
-    DOES_REDATE = 1 << 4,
-    DOES_EXPIRE = 1 << 5,
-    DOES_ADD = 1 << 6
-};
-
-/* What the live writes from some place on do: as look_behind would find it for any X before that.
- */
-struct tally {
-    struct behind all; /* but for what is about members of X's */
-    struct members members;
-    enum effect_type type;
-    bool mixed; /* types */
-};
-
-static unsigned does_of(const struct window_write *w)
-{
-    unsigned flags = w->effect.flags;
-    bool assigns = w->effect.class == EFFECT_ASSIGN && flags & (EFFECT_GIVES | EFFECT_TAKES);
-    return (flags & EFFECT_GIVES ? DOES_GIVE : 0) | (flags & EFFECT_TAKES ? DOES_TAKE : 0) |
-           (flags & EFFECT_DATES ? DOES_DATE : 0) | (assigns ? DOES_ASSIGN : 0) |
-           (!(flags & EFFECT_GIVES) && flags & DATING ? DOES_REDATE : 0) |
-           (flags & EFFECT_EXPIRES ? DOES_EXPIRE : 0) |
-           (w->effect.class == EFFECT_ADD ? DOES_ADD : 0);
-}
-
-/* One more, before those that are in. */
-static void count_in(struct tally *t, struct window_write *w)
-{
-    struct behind *b = &t->all;
-    b->by_members = b->by_members && is_by_members(w);
-    b->only_expires = b->only_expires && expires_key(w);
-    t->mixed = t->mixed || !same_type(&t->type, w->effect.type);
-    b->gives = b->gives || gives(w);
-    b->takes = b->takes || w->effect.flags & EFFECT_TAKES;
-    b->dates_key = b->dates_key || (is_of_key(w) && w->effect.flags & EFFECT_DATES);
-    b->dates_several = b->dates_several ||
-                       (!is_of_key(w) && w->effect.flags & EFFECT_DATES && w->effect.count > 1);
-    for (int i = 0; i < w->effect.count; i++) {
-        struct member member = member_of(w, i);
-        add_member(&t->members, &member, does_of(w));
-    }
-}
-
-static struct behind behind_of(const struct tally *t, struct window_write *late)
-{
-    struct behind b = t->all;
-    enum effect_type type = late->effect.type;
-    unsigned all = 0;
-    for (int i = 0; i < late->effect.count; i++) {
-        struct member member = member_of(late, i);
-        all |= t->members.count > 0 ? slot_of(&t->members, &member)->does : 0;
-    }
-    b.by_members = b.by_members && !t->mixed && same_type(&type, t->type);
-    b.gives_x = all & DOES_GIVE;
-    b.takes_x = all & DOES_TAKE;
-    b.dates_x = all & DOES_DATE;
-    b.assigns_x = all & DOES_ASSIGN;
-    b.redates_x = all & DOES_REDATE;
-    b.expires_x = all & DOES_EXPIRE;
-    b.adds_x = all & DOES_ADD;
-    return b;
-}
-
-bool merge_rules_are_plain(const struct effect *effect)
-{
-    return (effect->class == EFFECT_ASSIGN || effect->class == EFFECT_ADD) &&
-           effect->type != EFFECT_STREAM && effect->flags & (EFFECT_GIVES | EFFECT_TAKES) &&
-           !(effect->flags & (EFFECT_DATES | EFFECT_EXPIRES));
-}
-
-bool merge_rules_look_at_all(const struct merge *m, const struct merge_fold *f, uint8_t *late,
-                             int db, struct slice key)
-{
-    struct tally t = {.all = {.by_members = true, .only_expires = true}};
-    bool exact = true;
-    for (int i = (int)f->view.count - 1; i >= 0; i--) {
-        struct window_write *w = &f->view.writes[i];
-        if (!merge_fold_is_live(m, f, i)) {
-            late[i] = MERGE_LATE_NOT; /* void by now */
-            continue;
-        }
-        if (late[i]) {
-            struct behind b = behind_of(&t, w);
-            exact = exact && commutes(m, w, &b, db, key);
-            late[i] = w->effect.class == EFFECT_ADD && b.assigns_x ? MERGE_LATE_VOID : MERGE_LATE;
-        }
-        count_in(&t, w);
-    }
-    mem_free(t.members.slots);
-    return exact;
-}
-
-/* What the late ones that have been run make it necessary to run again. */
-struct changes {
-    struct members assigned; /* all that is behind and names them */
-    struct members added;    /* their deadlines */
-    bool gives;              /* the key's deadlines */
-};
-
-static void note_late(struct changes *c, struct window_write *w)
-{
-    add_all(w->effect.class == EFFECT_ADD ? &c->added : &c->assigned, w);
-    c->gives = c->gives || gives(w);
-}
-
-static void run_again(struct merge *m, struct changes *c, struct window_write *w, int db,
-                      struct slice key, int64_t now_ms)
-{
-    bool assigned = !is_of_key(w) && names_one_of(w, &c->assigned);
-    bool added =
-        !is_of_key(w) && !gives(w) && w->effect.flags & DATING && names_one_of(w, &c->added);
-    if (assigned || added || (is_of_key(w) && c->gives)) {
-        merge_run(m, w, db, key, now_ms);
-    }
-    if (assigned) {
-        add_all(&c->assigned, w);
-    }
-    if (added) {
-        add_all(&c->added, w);
-    }
-}
-
-void merge_rules_repeat_all(struct merge *m, const struct merge_fold *f, const uint8_t *late,
-                            int db, struct slice key, int64_t now_ms)
-{
-    struct changes c = {0};
-    bool broken = false;
-    for (int i = 0; i < (int)f->view.count; i++) {
-        struct window_write *w = &f->view.writes[i];
-        if (late[i] == MERGE_LATE) {
-            merge_run(m, w, db, key, now_ms);
-            note_late(&c, w);
-            broken = broken || (w->effect.class == EFFECT_ADD && w->effect.type == EFFECT_ZSET &&
-                                !m->executor->is_integer(m->context, db, key,
-                                                         effect_member(&w->effect, w->argv, 0)));
-        } else if (late[i] == MERGE_LATE_NOT && merge_fold_is_live(m, f, i)) {
-            run_again(m, &c, w, db, key, now_ms);
-        }
-    }
-    mem_free(c.assigned.slots);
-    mem_free(c.added.slots);
-    if (broken) {
         merge_conflict(m, db, key, now_ms); /* doubles do not commute */
     }
 }

@@ -422,12 +422,12 @@ static void void_stamp(struct entry *e, void *context)
     entry_void_stamp(e);
 }
 
-static void void_all(const struct restored *p) REQUIRES(keyspace_lock)
+void restored_void_dots(int first_db, int dbs)
 {
-    for (int i = 0; i < p->dbs; i++) {
+    for (int i = first_db; i < first_db + dbs; i++) {
         uint64_t cursor = 0;
         do {
-            cursor = db_scan(db_at(p->first_db + i), cursor, WALK_ENTRIES, 0, void_stamp, NULL);
+            cursor = db_scan(db_at(i), cursor, WALK_ENTRIES, 0, void_stamp, NULL);
         } while (cursor);
     }
 }
@@ -435,7 +435,7 @@ static void void_all(const struct restored *p) REQUIRES(keyspace_lock)
 void restored_apply(struct restored *p, int db, struct slice key)
 {
     if (p->has_parted) {
-        void_all(p);
+        restored_void_dots(p->first_db, p->dbs);
     }
     if (!p->has_keys && key.len > 0 && p->dot.stamp != 0) {
         set_dot(db, key, p->dot);

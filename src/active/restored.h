@@ -56,6 +56,8 @@ const char *restored_take_record(struct restored *p, int argc, const struct slic
                                  bool *alone) MUST_CHECK;
 /* What the last head said is so. `db` is the keyspace's number, unlike those in heads. */
 void restored_apply(struct restored *p, int db, struct slice key) REQUIRES(keyspace_lock);
+/* No key of these databases is anybody's any more: looks at each. */
+void restored_void_dots(int first_db, int dbs) REQUIRES(keyspace_lock);
 
 /* Puts the fields of a head: origins with their positions, conflicts, libraries. */
 typedef void (*restored_put)(const char *name, struct slice value, void *context);

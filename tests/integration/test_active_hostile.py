@@ -4,12 +4,14 @@ nodes go on, and memory stays bounded. What units may say is tests/unit/active/t
 import socket
 import struct
 import time
+from functools import partial
 
 import pytest
 
 from lib.active import (EPOCH, NODE, Peer, check_equal, check_quiet, clock_frame, command, follow, frame,
                         head_record, is_up, key_record, make_node, origin_frame, record, stamp, write_frame)
 from lib.bounds import eventually, scaled
+from lib.modules import in_threads
 from lib.replication import replication
 from lib.resp import Error
 
@@ -25,6 +27,14 @@ def peer():
     p = Peer()
     yield p
     p.close()
+
+
+@pytest.fixture
+def peers():
+    made = [Peer() for _ in range(8)]
+    yield made
+    for p in made:
+        p.close()
 
 
 def named(*frames):
@@ -118,46 +128,60 @@ def send_all(link, data):
             return
 
 
-def test_what_is_no_frame(make_node, peer):
+def accusations(node, peer):
+    return [line for line in node.output().splitlines() if "127.0.0.1:%s sends is wrong" % peer.port in line]
+
+
+def try_all(node, peers, cases, answer=b"+PULL"):
+    """{name: what the log says of it}. Several peers at a time: a link that was wrong comes again later and later."""
+    said = {}
+
+    def play(peer, names):
+        for name in names:
+            before = len(accusations(node, peer))
+            link = peer.link(answer)
+            send_all(link, cases[name]())
+            cut_off(peer, link)
+            eventually(lambda: len(accusations(node, peer)) > before, name)
+            said[name] = accusations(node, peer)[-1]
+            check_unharmed(node)
+    names = list(cases)
+    with node.connect() as c:
+        for peer in peers:
+            c.ok("REPLICAOF", "127.0.0.1", peer.port)
+        in_threads(*[partial(play, peer, names[i::len(peers)]) for i, peer in enumerate(peers)])
+        for peer in peers:
+            c.ok("REPLICAOF", "REMOVE", "127.0.0.1", peer.port)
+    return said
+
+
+def test_what_is_no_frame(make_node, peer, peers):
     node, other = make_node(), make_node()
     follow(node, other)
     follow(other, node)
     eventually(lambda: is_up(node, 1) and is_up(other, 1), "links", 30)
     with node.connect() as c:
         c.ok("SET", "k", "ours")
-        c.ok("REPLICAOF", "127.0.0.1", peer.port)
-    for name, (data, reason) in FRAMES.items():
-        print(name)
-        before = node.output().count("sends is wrong")
-        link = peer.link()
-        send_all(link, data())
-        cut_off(peer, link)
-        eventually(lambda: node.output().count("sends is wrong") > before, name)
-        said = [line for line in node.output().splitlines() if "sends is wrong" in line][-1]
-        assert reason in said, (name, said)
-        check_unharmed(node)
+    alone = "origins without end"  # leaves no room to others' meanwhile
+    said = try_all(node, peers, {name: data for name, (data, _) in FRAMES.items() if name != alone})
+    said.update(try_all(node, [peer], {alone: FRAMES[alone][0]}))
+    assert said.keys() == FRAMES.keys()
+    for name, (_, reason) in FRAMES.items():
+        assert reason in said[name], name
     with node.connect() as c, other.connect() as co:
-        c.ok("REPLICAOF", "REMOVE", "127.0.0.1", peer.port)
         c.ok("SET", "k", "at last")
         eventually(lambda: co.call("GET", "k") == b"at last", "the others go on")
     check_equal([node, other], "afterwards")
     check_quiet([node, other])
 
 
-def test_what_is_no_data_set(make_node, peer):
+def test_what_is_no_data_set(make_node, peer, peers):
     """Nothing of it is merged, and no file is left."""
     node = make_node()
     with node.connect() as c:
         c.ok("SET", "k", "ours")
+        try_all(node, peers, MERGE_FRAMES, b"+MERGE")
         c.ok("REPLICAOF", "127.0.0.1", peer.port)
-    for name, data in MERGE_FRAMES.items():
-        print(name)
-        before = node.output().count("sends is wrong")
-        link = peer.link(b"+MERGE")
-        send_all(link, data())
-        cut_off(peer, link)
-        eventually(lambda: node.output().count("sends is wrong") > before, name)
-        check_unharmed(node)
     # One that ends in its middle is no data set either.
     payload = b"\0" * 3
     link = peer.link(b"+MERGE")
