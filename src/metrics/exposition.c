@@ -123,7 +123,8 @@ static bool trim_number(struct slice *text)
 
 static bool is_good(struct slice text)
 {
-    return slice_equal(text, SLICE("ok")) || slice_equal(text, SLICE("up"));
+    return slice_equal(text, SLICE("ok")) || slice_equal(text, SLICE("up")) ||
+           slice_equal(text, SLICE("ready"));
 }
 
 static struct slice label_text(const struct figures *f, const struct metric_row *row,

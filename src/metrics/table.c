@@ -19,6 +19,10 @@
     {                                                                                              \
         .section = in, .field = of, .name = "keydb_" as, .type = METRIC_COUNTER                    \
     }
+#define OUR_GOOD(in, of, as)                                                                       \
+    {                                                                                              \
+        .section = in, .field = of, .name = "keydb_" as, .value = VALUE_GOOD                       \
+    }
 #define GOOD(in, of, as)                                                                           \
     {                                                                                              \
         .section = in, .field = of, .name = "redis_" as, .value = VALUE_GOOD                       \
@@ -294,8 +298,20 @@ const struct metric_row metric_rows[] = {
     GAUGE("replication", "repl_backlog_size", "replication_backlog_bytes"),
     GAUGE("replication", "repl_backlog_first_byte_offset", "repl_backlog_first_byte_offset"),
     GAUGE("replication", "repl_backlog_histlen", "repl_backlog_history_bytes"),
+    OUR_GOOD("replication", "repl_backlog_disk_state", "repl_backlog_disk_is_ready"),
+    OUR_GAUGE("replication", "repl_backlog_disk_reserve", "repl_backlog_disk_reserve_bytes"),
+    OUR_GAUGE("replication", "repl_backlog_disk_first_byte_offset",
+              "repl_backlog_disk_first_byte_offset"),
+    OUR_GAUGE("replication", "repl_backlog_disk_histlen", "repl_backlog_disk_history_bytes"),
+    OUR_GAUGE("replication", "repl_backlog_disk_queued", "repl_backlog_disk_queued_bytes"),
+    OUR_COUNTER("replication", "repl_backlog_disk_faults", "repl_backlog_disk_faults_total"),
     OUR_GAUGE("replication", "active_origins", "active_origins"),
     OUR_GAUGE("replication", "active_log_bytes", "active_log_bytes"),
+    OUR_GOOD("replication", "active_log_disk_state", "active_log_disk_is_ready"),
+    OUR_GAUGE("replication", "active_log_disk_reserve", "active_log_disk_reserve_bytes"),
+    OUR_GAUGE("replication", "active_log_disk_bytes", "active_log_disk_bytes"),
+    OUR_GAUGE("replication", "active_log_disk_queued", "active_log_disk_queued_bytes"),
+    OUR_COUNTER("replication", "active_log_disk_faults", "active_log_disk_faults_total"),
     OUR_COUNTER("replication", "active_own_units", "active_own_units_total"),
     OUR_GAUGE("replication", "active_conflicts", "active_conflicts"),
     OUR_COUNTER("replication", "active_states", "active_states_total"),

@@ -14,7 +14,7 @@ enum metric_value {
     VALUE_MILLI,  /* the number, times 1/1000 */
     VALUE_MICRO,  /* 1/1000000 */
     VALUE_NANO,   /* 1/1000000000 */
-    VALUE_GOOD,   /* 1 for "ok" and "up", else 0 */
+    VALUE_GOOD,   /* 1 for "ok", "up" and "ready", else 0 */
     VALUE_ALWAYS, /* 1: the labels are what is told */
 };
 

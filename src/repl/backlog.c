@@ -236,7 +236,7 @@ void backlog_forget_kept(void)
         chain_reader_drop(&backlog.first);
         chain_reader_at_end(&backlog.first, &backlog.chain);
         if (backlog.reserve) {
-            reserve_follow(backlog.reserve, &backlog.chain);
+            reserve_hide(backlog.reserve, &backlog.chain);
         }
     }
 }

@@ -45,6 +45,7 @@ struct reserve {
     struct chain_reader queue; /* what is not written begins there; block NULL: follows nothing */
     uint64_t base;             /* start of the first block of this life, which has slot 0 */
     uint64_t begin;
+    uint64_t shown; /* who comes is not given what is before it */
     uint64_t life;
     uint64_t faults;
     /* Changed behind the lock: the queue's position, for the writer. */
@@ -102,7 +103,7 @@ void reserve_follow(struct reserve *r, const struct chain *c)
     uint64_t life = rand_u64();
     lock_acquire(&reserves_lock);
     atomic_store(&r->end, c->end);
-    r->begin = 0;
+    r->begin = r->shown = 0;
     struct chain_reader old = skip_queue(r, c);
     r->base = r->queue.block->start;
     r->life = life;
@@ -110,6 +111,13 @@ void reserve_follow(struct reserve *r, const struct chain *c)
     lock_release(&reserves_lock);
     chain_reader_drop(&old);
     r->woken_at = c->end;
+}
+
+void reserve_hide(struct reserve *r, const struct chain *c)
+{
+    lock_acquire(&reserves_lock);
+    r->shown = c->end;
+    lock_release(&reserves_lock);
 }
 
 void reserve_leave(struct reserve *r)
@@ -164,10 +172,16 @@ static void say_broken(const struct reserve *r, const char *what, int error)
 
 /* ---- reading ---- */
 
+/* Under the lock. */
+static uint64_t first_shown(const struct reserve *r)
+{
+    return r->begin > r->shown ? r->begin : r->shown;
+}
+
 bool reserve_place_at(struct reserve *r, uint64_t position, struct reserve_place *place)
 {
     lock_acquire(&reserves_lock);
-    bool kept = r->queue.block && position >= r->begin && position <= atomic_load(&r->end);
+    bool kept = r->queue.block && position >= first_shown(r) && position <= atomic_load(&r->end);
     *place = (struct reserve_place){r->life, position};
     lock_release(&reserves_lock);
     return kept;
@@ -529,7 +543,7 @@ void reserve_look(struct reserve *r, struct reserve_facts *facts)
     *facts = (struct reserve_facts){
         .state = r->state,
         .size_bytes = r->slots * RESERVE_SLOT_BYTES,
-        .begin = r->begin,
+        .begin = first_shown(r),
         .end = end,
         .queued_bytes = r->queue.block && end > r->queue.position ? end - r->queue.position : 0,
         .faults = r->faults,

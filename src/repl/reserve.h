@@ -49,6 +49,9 @@ void reserve_destroy(struct reserve **r);
 void reserve_follow(struct reserve *r, const struct chain *c);
 /* Something has been appended to the chain that is followed. */
 void reserve_note(struct reserve *r, const struct chain *c);
+/* Whoever comes from now on finds nothing kept from before the chain's end; who has a place already
+ * reads on. */
+void reserve_hide(struct reserve *r, const struct chain *c);
 /* Forgets what is kept, and follows nothing. */
 void reserve_leave(struct reserve *r);
 
@@ -72,7 +75,7 @@ enum reserve_state { RESERVE_MAKING, RESERVE_READY, RESERVE_BROKEN };
 struct reserve_facts {
     enum reserve_state state;
     uint64_t size_bytes; /* of the file */
-    uint64_t begin, end; /* offsets of what is kept */
+    uint64_t begin, end; /* offsets of what is kept, for who comes */
     uint64_t queued_bytes;
     uint64_t faults; /* how often what was kept has been given up */
 };

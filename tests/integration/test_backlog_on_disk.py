@@ -217,6 +217,29 @@ def test_promoted(make_server, replica):
     assert transfers(second) == (0, 1)
 
 
+def test_truncated_while_it_is_read(make_server, play):
+    """DEBUG TRUNCATE-REPL-BACKLOG is for who comes later: who reads from the disk reads on."""
+    primary = make_server(ON_DISK)
+    first = play(primary, ("capa", "eof"), ("capa", "psync2"))
+    identity, offset, _ = first.full()
+    write(primary, 20000)
+    first.close()
+    reader = play(primary, ("capa", "eof"), ("capa", "psync2"))
+    reader.c.send("PSYNC", identity, offset + 1)
+    assert reader.line() == b"+CONTINUE " + identity.encode()
+    assert reader.command() == [b"SELECT", b"0"]
+    with primary.connect() as c:
+        c.ok("DEBUG", "TRUNCATE-REPL-BACKLOG")
+    assert "has been sent what the disk kept" not in primary.output()
+    assert int(replication(primary)["repl_backlog_disk_histlen"]) < 100
+    late = play(primary)
+    late.c.send("PSYNC", identity, offset + 1)
+    assert late.line().startswith(b"+FULLRESYNC")
+    write(primary, 1)
+    for i in list(range(20000)) + [0]:
+        assert reader.command() == [b"SET", b"key:%d" % (i % 5000), VALUE.encode() + b"%d" % i]
+
+
 def test_only_at_the_start(make_server):
     server = make_server(SHORT)
     with server.connect() as c:

@@ -226,6 +226,22 @@ def test_replication(start):
     assert value(families, "redis_slave_info", read_only="1") == 1
 
 
+@pytest.mark.parametrize("prefix, options", [("repl_backlog_disk_", {}),
+                                             ("active_log_disk_", {"active-replica": "yes"})])
+def test_what_is_on_disk(start, play, prefix, options):
+    server = start(dict(options, **{"repl-backlog-disk-reserve": "1mb", "repl-diskless-sync-delay": "0"}))
+    if not options:
+        play(server, ("capa", "eof")).full()
+    eventually(lambda: server.info("replication").get(prefix + "state") == "ready", "the file")
+    families = scrape(server.metrics_port)
+    plain, _ = claimed(families)
+    about = {name: text for name, text in server.info("replication").items() if name.startswith(prefix)}
+    assert len(about) >= 5
+    for name, text in about.items():
+        family = plain["replication", name]
+        assert value(families, family.name) == float({"ready": "1"}.get(text, text)), name
+
+
 # ---- who may see it
 
 def test_without_a_password(start):

@@ -183,6 +183,37 @@ static void test_what_is_kept(void **state)
     end(&s);
 }
 
+/* Who comes later is not given what is before; who reads goes on, in the file and in the queue. */
+static void test_hidden(void **state)
+{
+    (void)state;
+    struct stream s = {.reserve = create(2 * MIB)};
+    struct reserve_place place;
+    char piece[1000];
+    begin(&s, 1, 0);
+    append(&s, 600 * KIB);
+    settle(&s);
+    assert_true(reserve_place_at(s.reserve, 1000, &place));
+    reserve_hide(s.reserve, &s.chain);
+    append(&s, 10);
+    assert_int_equal(look(&s).begin, 600 * KIB);
+    assert_int_equal(read_from(&s, 600 * KIB - 1), -1);
+    assert_int_equal(read_from(&s, 600 * KIB), 10);
+    while (place.position < s.chain.end) {
+        uint64_t at = place.position;
+        ssize_t got = reserve_read(s.reserve, &place, piece, sizeof(piece));
+        assert_true(got > 0 && place.position == at + (uint64_t)got);
+        for (ssize_t i = 0; i < got; i++) {
+            assert_true(piece[i] == byte_at(1, at + (uint64_t)i));
+        }
+    }
+    chain_deinit(&s.chain);
+    begin(&s, 2, 0); /* nothing is hidden of the next stream */
+    append(&s, 10);
+    assert_int_equal(read_from(&s, 0), 10);
+    end(&s);
+}
+
 /* Sizes, places and amounts as they come, and one stream after the other. */
 static void test_random(void **state)
 {
@@ -422,10 +453,15 @@ static void test_concurrent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_file), cmocka_unit_test(test_what_is_kept),
-        cmocka_unit_test(test_random),   cmocka_unit_test(test_another_life),
-        cmocka_unit_test(test_damage),   cmocka_unit_test(test_no_place_for_a_file),
-        cmocka_unit_test(test_no_room),  cmocka_unit_test(test_concurrent),
+        cmocka_unit_test(test_the_file),
+        cmocka_unit_test(test_what_is_kept),
+        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_another_life),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_no_place_for_a_file),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_concurrent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
