@@ -2,6 +2,9 @@
 
 import os
 
+from lib.bounds import eventually
+from lib.replication import replication
+
 
 def reserve_files(server):
     """Paths by which the test can open them."""
@@ -18,8 +21,16 @@ def reserve_files(server):
     return found
 
 
+def on_disk(server):
+    """What has been written is in the file, but for the end, of which it is not worth to wake the thread."""
+    def queued():
+        return [int(text) for name, text in replication(server).items() if name.endswith("_disk_queued")]
+    eventually(lambda: queued() and max(queued()) < 300 << 10, "it is written", 30)
+
+
 def damage(server):
     """Other bytes everywhere; the file stays as long as it is."""
+    on_disk(server)
     for path in reserve_files(server):
         with open(path, "r+b") as file:
             length = file.seek(0, os.SEEK_END)
@@ -29,6 +40,7 @@ def damage(server):
 
 
 def cut_off(server):
+    on_disk(server)
     for path in reserve_files(server):
         os.truncate(path, 20000)
 

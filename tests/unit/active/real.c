@@ -233,6 +233,13 @@ const char *real_run_one(struct real_group *g, int node, int db, const char *lin
     return real_run(g, node, db, 1, &line);
 }
 
+void real_swap_databases(struct real_group *g, int node)
+{
+    char line[40];
+    snprintf(line, sizeof(line), "swapdb %d %d", node * REAL_DBS, node * REAL_DBS + 1);
+    assert_string_equal(real_run_one(g, node, 0, line), "+OK\r\n");
+}
+
 /* ---- links ---- */
 
 bool real_send(struct real_group *g, int receiver, int sender)

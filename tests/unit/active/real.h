@@ -50,6 +50,8 @@ void real_group_deinit(struct real_group *g);
  * last reply's bytes, NUL-terminated, until the next call. */
 const char *real_run(struct real_group *g, int node, int db, int count, const char *const *lines);
 const char *real_run_one(struct real_group *g, int node, int db, const char *line);
+/* SWAPDB of the node's two databases, by a client of its. */
+void real_swap_databases(struct real_group *g, int node);
 
 /* A client of the node writes something: one to four commands on keys k0..k9 with members m0..m5,
  * of all types. */

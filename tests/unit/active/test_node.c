@@ -350,91 +350,6 @@ static void test_watchers_see_peers_writes(void **state)
     real_group_deinit(&group);
 }
 
-/* ---- flush ---- */
-
-static void test_flushes_cross_writes(void **state)
-{
-    (void)state;
-    real_group_init(&group, 3, LOG_BYTES, 0);
-    real_run_one(&group, 0, 0, "set old 1");
-    real_run_one(&group, 0, 1, "set other 1");
-    assert_true(real_settle(&group));
-    real_run_one(&group, 1, 0, "flushdb");
-    real_run_one(&group, 2, 0, "set new 1");
-    real_run_one(&group, 0, 0, "append old 2");
-    assert_true(real_settle(&group));
-    for (const char *const *k = (const char *const[]){"old", "new", "other", NULL}; *k; k++) {
-        assert_same(0, *k);
-        assert_same(1, *k);
-    }
-    assert_int_not_equal(real_digest(&group, 0, 0, "new"), 0);
-    assert_int_not_equal(real_digest(&group, 0, 1, "other"), 0);
-    real_group_deinit(&group);
-}
-
-/* ---- databases that change places ---- */
-
-static void swap_databases(int node)
-{
-    char line[40];
-    snprintf(line, sizeof(line), "swapdb %d %d", node * REAL_DBS, node * REAL_DBS + 1);
-    assert_string_equal(real_run_one(&group, node, 0, line), "+OK\r\n");
-}
-
-static void test_a_swap_is_a_write_of_each_key(void **state)
-{
-    (void)state;
-    real_group_init(&group, 3, LOG_BYTES, 0);
-    real_run_one(&group, 0, 0, "set a 1");
-    real_run_one(&group, 0, 0, "set b 1");
-    real_run_one(&group, 0, 0, "sadd s m0 m1");
-    real_run_one(&group, 0, 0, "pexpireat s 4102444800000");
-    real_run_one(&group, 0, 1, "set a 2");
-    assert_true(real_settle(&group));
-    real_run_one(&group, 2, 0, "set c 1");    /* unknown to who swaps: stays where it is */
-    real_run_one(&group, 2, 1, "append a x"); /* earlier than what he says of the key: gone */
-    group.now_ms += 5;
-    swap_databases(1);
-    real_run_one(&group, 1, 0, "append b y");
-    group.now_ms += 5;
-    real_run_one(&group, 0, 1, "append a z"); /* later: to what is there then */
-    assert_true(real_settle(&group));
-    for (const char *const *k = (const char *const[]){"a", "b", "c", "s", NULL}; *k; k++) {
-        assert_same(0, *k);
-        assert_same(1, *k);
-    }
-    for (int node = 0; node < 3; node++) {
-        assert_string_equal(real_run_one(&group, node, 0, "get a"), "$1\r\n2\r\n");
-        assert_string_equal(real_run_one(&group, node, 1, "get a"), "$2\r\n1z\r\n");
-        assert_string_equal(real_run_one(&group, node, 0, "get b"), "$1\r\ny\r\n");
-        assert_string_equal(real_run_one(&group, node, 1, "pexpiretime s"), ":4102444800000\r\n");
-        assert_int_not_equal(real_digest(&group, node, 0, "c"), 0);
-        assert_int_equal(real_digest(&group, node, 1, "c"), 0);
-    }
-    real_group_deinit(&group);
-}
-
-/* Two at once: the later one is what both databases are. */
-static void test_swaps_cross(void **state)
-{
-    (void)state;
-    real_group_init(&group, 2, LOG_BYTES, 0);
-    real_run_one(&group, 0, 0, "set a 1");
-    assert_true(real_settle(&group));
-    swap_databases(0);
-    group.now_ms += 5;
-    swap_databases(1);
-    real_run_one(&group, 0, 1, "set b 1"); /* later than the one, and perhaps than the other */
-    assert_true(real_settle(&group));
-    for (int node = 0; node < 2; node++) {
-        assert_string_equal(real_run_one(&group, node, 1, "get a"), "$1\r\n1\r\n");
-        assert_int_equal(real_digest(&group, node, 0, "a"), 0);
-    }
-    assert_same(1, "b");
-    assert_same(0, "b");
-    real_group_deinit(&group);
-}
-
 /* ---- expiry ---- */
 
 static struct node *judging;
@@ -694,7 +609,7 @@ static void run_step(bool flushes)
         if (rand_below(2)) {
             real_run_one(&group, a, (int)rand_below(REAL_DBS), "flushdb");
         } else {
-            swap_databases(a);
+            real_swap_databases(&group, a);
         }
     }
 }
@@ -983,9 +898,6 @@ int main(void)
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
         cmocka_unit_test(test_watchers_see_peers_writes),
-        cmocka_unit_test(test_flushes_cross_writes),
-        cmocka_unit_test(test_a_swap_is_a_write_of_each_key),
-        cmocka_unit_test(test_swaps_cross),
         cmocka_unit_test(test_the_writer_tells_what_expired),
         cmocka_unit_test(test_a_deadline_that_moved_is_not_expired),
         cmocka_unit_test(test_a_key_without_deadline_never_expires),
