@@ -64,6 +64,11 @@ def count(node, times, key="n"):
         call(node, "RPUSH", "l:" + key, "x")
 
 
+def fill(node):
+    with node.connect() as c:
+        c.pipeline([["SET", "k%d" % i, "x" * 500] for i in range(500)])
+
+
 def check_counts(nodes, number, key="n"):
     check_equal(nodes, key)
     for node in nodes:
@@ -142,8 +147,7 @@ def test_a_data_set_on_its_way(make_pair, faults, policy):
     """It is not taken, and nothing has changed; it comes again until there is room."""
     options = {"appendonly": "yes", "appendfsync": policy} if policy else {}
     a, b = make_pair(apart=True, **options)
-    for i in range(500):
-        call(a, "SET", "k%d" % i, "x" * 500)
+    fill(a)
     count(b, 10)
     faults.set(**FULL)
     call(b, "REPLICAOF", "127.0.0.1", a.address()[1])
@@ -163,8 +167,7 @@ def test_a_data_set_on_its_way(make_pair, faults, policy):
 def test_a_child_that_writes_the_data_set(make_pair, faults):
     """Of the node whose disk is full a peer wants everything: it is told that there is none yet, and asks again."""
     a, b = make_pair(apart=True)
-    for i in range(500):
-        call(b, "SET", "k%d" % i, "x" * 500)
+    fill(b)
     faults.set(**FULL)
     call(a, "REPLICAOF", "127.0.0.1", b.address()[1])
     eventually(lambda: os.strerror(errno.ENOSPC) in b.output(), "the reason in the log", 30)

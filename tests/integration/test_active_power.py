@@ -224,11 +224,10 @@ def test_after_a_kill(recorder, threads, seed):
 def test_while_data_sets_are_merged(recorder, threads, seed):
     """Two that never met, both filled: the log says how far the file aside is merged."""
     def work(r, rng):
-        for n in range(2000):
-            call(r.peer, "SET", "filled:%d" % n, "x" * rng.randrange(100))
-        for n in range(300):
-            call(r.server, "SET", "filled:%d" % (n * 7), "y" * rng.randrange(100))
-            call(r.server, "HSET", "own:%d" % n, "f", n)
+        with r.peer.connect() as c, r.server.connect() as d:
+            c.pipeline([["SET", "filled:%d" % n, "x" * rng.randrange(100)] for n in range(2000)])
+            for n in range(300):
+                d.pipeline([["SET", "filled:%d" % (n * 7), "y" * rng.randrange(100)], ["HSET", "own:%d" % n, "f", n]])
         r.merged_from = r.log.position()
         r.meet()
         r.run(0.3)

@@ -199,7 +199,7 @@ static void test_the_same(void **state)
 {
     (void)state;
     uint64_t plans[MERGE_PLANS] = {0};
-    for (int round = 0; round < UNIT_LONG(60); round++) {
+    for (int round = 0; round < UNIT_LONG(24); round++) {
         struct world *w = mem_calloc(1, sizeof(*w));
         size_t bytes = rand_below(2) ? 1000000 : 2000 + rand_below(50000);
         w->stamp = 1000;

@@ -218,7 +218,7 @@ static void test_hidden(void **state)
 static void test_random(void **state)
 {
     (void)state;
-    for (int round = 0; round < UNIT_LONG(20); round++) {
+    for (int round = 0; round < UNIT_LONG(12); round++) {
         struct stream s = {.reserve = create(MIB + rand_below(3 * MIB))};
         for (int life = 0; life < 3; life++) {
             begin(&s, rand_u64() % 1000, rand_below(MIB));
@@ -385,7 +385,7 @@ static void test_the_file(void **state)
     assert_int_equal(reserve_file_read(fd, 2, 7, 200, read, &bytes), EBADMSG);
     assert_int_equal(reserve_file_read(fd, 0, 7, 0, read, &bytes), EBADMSG);
     assert_int_equal(reserve_file_read(fd, 4, 7, 0, read, &bytes), EBADMSG); /* beyond its end */
-    for (int i = 0; i < UNIT_LONG(2000); i++) {                              /* any bit */
+    for (int i = 0; i < UNIT_LONG(500); i++) {                              /* any bit */
         uint64_t bit = rand_below(8 * RESERVE_SLOT_BYTES);
         char changed, *at = slots + RESERVE_SLOT_BYTES + bit / 8;
         changed = (char)(*at ^ (1 << bit % 8));
