@@ -257,6 +257,22 @@ static enum merge_plan open_and_plan(const struct merge *m, struct arrival *a, s
     return plan;
 }
 
+/* A write that is later than the key's last one, as nearly all are: nothing is behind it. */
+static void run_in_order(struct merge *m, struct arrival *a, struct unit *unit,
+                         const struct unit_command *c, const struct effect *effect, int64_t now_ms)
+{
+    struct window_write x = {.dot = unit->dot,
+                             .number = c->number,
+                             .offset = c->offset,
+                             .effect = *effect,
+                             .unit = unit,
+                             .argc = c->argc,
+                             .argv = c->argv};
+    a->fold.view = (struct window_view){.writes = &x, .count = 1};
+    a->fold.base = a->fold.whole = -1;
+    carry_out(m, a, MERGE_RUN, c->db, c->argv[effect->key], now_ms);
+}
+
 static void apply_effect(struct merge *m, struct unit *unit, const struct unit_command *c,
                          const struct effect *effect, int64_t now_ms)
 {
@@ -265,6 +281,11 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
                         .guessed = conflicts_has(m->conflicts, c->db, key),
                         .key_dot = m->executor->dot(m->context, c->db, key)};
     window_add(m->window, unit, c, effect, NULL);
+    if (m->broken == 0 && a.existed && !a.guessed &&
+        origins_compare(m->origins, a.key_dot, unit->dot) < 0) {
+        run_in_order(m, &a, unit, c, effect, now_ms);
+        return;
+    }
     enum merge_plan plan = open_and_plan(m, &a, unit, c, effect);
     carry_out(m, &a, plan, c->db, key, now_ms);
     window_view_deinit(&a.fold.view);
@@ -321,6 +342,7 @@ static void apply_state(struct merge *m, struct unit *unit, const struct unit_co
     if (!can_begin || effect_is_digest(effect)) {
         /* What it lacks may be ours alone by now: ours stays, and is told with that in it. */
         mem_free(cover);
+        window_pass(m->window, unit, c, effect);
         m->conflicts_seen++;
         conflicts_note(m->conflicts, c->db, key, unit->dot.stamp, now_ms);
         return;

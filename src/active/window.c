@@ -4,118 +4,72 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "ds/table.h"
 #include "active/left_states.h"
+#include "active/window_index.h"
 
 #include <assert.h>
 #include <string.h>
 
 /* A flush stands under this number of database plus its own, under no name. */
 #define FLUSH_OF 0x10000
+/* Effects that one step of window_scan looks at. */
+#define SCAN_EFFECTS 32
 
-struct window_effect {
+/* A unit in its origin's queue, and which effects of the index are its. */
+struct placed_unit {
     struct unit *unit;
-    struct version_vector *cover;
-    uint32_t number, offset;
-    struct effect effect;
-    uint64_t members; /* window_members */
+    uint64_t first;
+    uint32_t count;
 };
 
-struct window_key {
-    uint64_t hash;
-    uint32_t db, len;
-    uint32_t count, capacity;
-    uint32_t states; /* of them */
-    struct window_effect *effects;
-    char name[];
-};
-
-/* A unit in its origin's list, with what it has in the index. */
-struct window_unit {
-    struct window_unit *next;
-    struct unit *unit;
+/* Some of the units of an origin. */
+#define BLOCK_UNITS 100
+struct window_block {
+    struct window_block *next;
+    uint32_t first, end; /* of them those that are here */
+    struct placed_unit units[BLOCK_UNITS];
 };
 
 struct window_queue {
-    struct window_unit *first, *last;
-    uint64_t swept;         /* the last sequence that is not here any more */
-    uint64_t swept_clients; /* the same of writes that are not only states */
+    struct window_block *first, *last; /* no block is empty */
+    uint64_t swept;                    /* the last sequence that is not here any more */
+    uint64_t swept_clients;            /* the same of writes that are not only states */
 };
+
+/* Of few keys there are states: which, in so many parts, to know quickly of which not. */
+#define STATE_PARTS 1024
 
 struct window {
     const struct origins *origins;
-    struct table keys;
+    struct window_index index;
+    uint64_t open;               /* number of the first effect of the unit that is put in */
     struct window_queue *queues; /* by origin's index */
     uint32_t queue_count;
+    uint32_t flushes;
+    uint32_t states[STATE_PARTS]; /* by the hash's first bits */
     uint64_t floor;
     size_t bytes, bytes_max;
     struct left_states left_states;
 };
 
-static uint64_t key_hash(const void *entry)
+static uint64_t hash_of(uint32_t db, struct slice name)
 {
-    return ((const struct window_key *)entry)->hash;
+    return hash_slice(name) + db * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-struct key_name {
-    uint32_t db;
-    struct slice name;
-};
-
-static bool key_matches(const void *entry, const void *key)
+static uint32_t *states_of(struct window *w, uint64_t hash)
 {
-    const struct window_key *k = entry;
-    const struct key_name *n = key;
-    return k->db == n->db && slice_equal(slice_of(k->name, k->len), n->name);
+    return &w->states[hash >> 54];
 }
 
-static uint64_t hash_of(const struct key_name *n)
+static struct slice name_of(const struct window_effect *p)
 {
-    return hash_slice(n->name) + n->db * UINT64_C(0x9e3779b97f4a7c15);
+    return slice_of(p->unit->bytes + p->name_at, p->name_len);
 }
 
-static uintptr_t *find_slot(const struct window *w, uint32_t db, struct slice name)
+static bool is_of(const struct window_effect *p, uint32_t db, struct slice name)
 {
-    struct key_name n = {db, name};
-    return table_find(&w->keys, hash_of(&n), key_matches, &n);
-}
-
-static struct window_key *find(const struct window *w, uint32_t db, struct slice name)
-{
-    uintptr_t *slot = find_slot(w, db, name);
-    return slot ? table_entry(*slot) : NULL;
-}
-
-static struct window_key *find_or_create(struct window *w, uint32_t db, struct slice name)
-{
-    struct window_key *k = find(w, db, name);
-    if (!k) {
-        struct key_name n = {db, name};
-        k = mem_alloc(sizeof(*k) + name.len);
-        *k = (struct window_key){.hash = hash_of(&n), .db = db, .len = (uint32_t)name.len};
-        if (name.len > 0) {
-            memcpy(k->name, name.ptr, name.len);
-        }
-        table_insert(&w->keys, k->hash, (uintptr_t)k);
-    }
-    return k;
-}
-
-static void drop_effect(struct window_effect *p)
-{
-    unit_release(p->unit);
-    mem_free(p->cover);
-}
-
-static void destroy_key(void *entry, void *context)
-{
-    struct window_key *k = entry;
-    (void)context;
-    for (uint32_t i = 0; i < k->count; i++) {
-        drop_effect(&k->effects[i]);
-    }
-    mem_free(k->effects);
-    mem_free(k);
+    return p->db == db && !p->passed && slice_equal(name_of(p), name);
 }
 
 struct window *window_create(const struct origins *o, size_t bytes_max)
@@ -123,7 +77,6 @@ struct window *window_create(const struct origins *o, size_t bytes_max)
     struct window *w = mem_calloc(1, sizeof(*w));
     w->origins = o;
     w->bytes_max = bytes_max;
-    table_init(&w->keys, key_hash);
     return w;
 }
 
@@ -132,18 +85,43 @@ void window_set_bound(struct window *w, size_t bytes_max)
     w->bytes_max = bytes_max;
 }
 
-static struct unit *pop_unit(struct window *w, struct window_queue *q)
+static const struct placed_unit *first_of(const struct window_queue *q)
 {
-    struct window_unit *first = q->first;
-    struct unit *unit = first->unit;
-    q->first = first->next;
-    q->last = q->first ? q->last : NULL;
-    if (dot_sequence(unit->dot) > q->swept) {
-        q->swept = dot_sequence(unit->dot);
+    return q->first ? &q->first->units[q->first->first] : NULL;
+}
+
+static const struct unit *last_of(const struct window_queue *q)
+{
+    return q->last ? q->last->units[q->last->end - 1].unit : NULL;
+}
+
+static struct placed_unit pop_unit(struct window *w, struct window_queue *q)
+{
+    struct window_block *b = q->first;
+    struct placed_unit popped = b->units[b->first++];
+    if (b->first == b->end) {
+        q->first = b->next;
+        q->last = q->first ? q->last : NULL;
+        mem_free(b);
     }
-    w->bytes -= unit->len + sizeof(*unit);
-    mem_free(first);
-    return unit;
+    if (dot_sequence(popped.unit->dot) > q->swept) {
+        q->swept = dot_sequence(popped.unit->dot);
+    }
+    w->bytes -= popped.unit->len + sizeof(*popped.unit);
+    return popped;
+}
+
+static void push_unit(struct window *w, struct window_queue *q, struct placed_unit added)
+{
+    if (!q->last || q->last->end == BLOCK_UNITS) {
+        struct window_block *b = mem_alloc(sizeof(*b));
+        b->next = NULL;
+        b->first = b->end = 0;
+        *(q->last ? &q->last->next : &q->first) = b;
+        q->last = b;
+    }
+    q->last->units[q->last->end++] = added;
+    w->bytes += added.unit->len + sizeof(*added.unit);
 }
 
 void window_destroy(struct window **window)
@@ -154,10 +132,10 @@ void window_destroy(struct window **window)
     }
     for (uint32_t i = 0; i < w->queue_count; i++) {
         while (w->queues[i].first) {
-            unit_release(pop_unit(w, &w->queues[i]));
+            unit_release(pop_unit(w, &w->queues[i]).unit);
         }
     }
-    table_deinit(&w->keys, destroy_key, NULL);
+    window_index_deinit(&w->index);
     left_states_deinit(&w->left_states);
     mem_free(w->queues);
     mem_free(w);
@@ -187,13 +165,6 @@ static uint32_t db_of(const struct unit_command *command, const struct effect *e
                                                             : FLUSH_OF + (uint32_t)command->db;
 }
 
-static int compare(const struct window *w, const struct window_effect *a,
-                   const struct window_effect *b)
-{
-    int order = origins_compare(w->origins, a->unit->dot, b->unit->dot);
-    return order ? order : (a->number > b->number) - (a->number < b->number);
-}
-
 uint64_t window_member(struct slice member)
 {
     return UINT64_C(1) << (hash_slice(member) >> 58);
@@ -208,94 +179,68 @@ uint64_t window_members(const struct effect *effect, const struct slice *argv)
     return members;
 }
 
-/* Behind all that are not later. */
-static uint32_t place_of(const struct window *w, const struct window_key *k,
-                         const struct window_effect *added)
+static struct window_effect *add(struct window *w, struct unit *unit,
+                                 const struct unit_command *command, const struct effect *effect)
 {
-    uint32_t low = 0, high = k->count;
-    if (high > 0 && compare(w, added, &k->effects[high - 1]) >= 0) {
-        return high; /* as nearly always */
+    uint32_t db = db_of(command, effect);
+    struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
+    struct window_effect *added =
+        window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
+    added->unit = unit_acquire(unit);
+    added->db = db;
+    if (effect->key) {
+        added->name_at = (uint32_t)(name.ptr - unit->bytes);
+        added->name_len = (uint32_t)name.len;
     }
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (compare(w, added, &k->effects[middle]) < 0) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
+    added->number = command->number;
+    added->offset = command->offset;
+    added->effect = *effect;
+    return added;
 }
 
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, struct version_vector *cover_take)
 {
-    struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
-    struct window_key *k = find_or_create(w, db_of(command, effect), name);
-    struct window_effect added = {.unit = unit_acquire(unit),
-                                  .cover = cover_take,
-                                  .number = command->number,
-                                  .offset = command->offset,
-                                  .effect = *effect,
-                                  .members = window_members(effect, command->argv)};
-    if (k->count == k->capacity) {
-        k->capacity = k->capacity ? 2 * k->capacity : 2;
-        k->effects = mem_realloc(k->effects, k->capacity * sizeof(*k->effects));
-    }
-    uint32_t at = place_of(w, k, &added);
-    memmove(k->effects + at + 1, k->effects + at, (k->count - at) * sizeof(*k->effects));
-    k->effects[at] = added;
-    k->count++;
-    k->states += effect->class == EFFECT_STATE;
+    struct window_effect *added = add(w, unit, command, effect);
+    added->cover = cover_take;
+    added->members = window_members(effect, command->argv);
+    w->flushes += effect->class == EFFECT_FLUSH;
+    *states_of(w, added->hash) += effect->class == EFFECT_STATE;
+}
+
+void window_pass(struct window *w, struct unit *unit, const struct unit_command *command,
+                 const struct effect *effect)
+{
+    assert(effect->class == EFFECT_STATE);
+    add(w, unit, command, effect)->passed = true;
 }
 
 /* ---- taking out ---- */
 
-static void take_out(struct window *w, uint32_t db, struct slice name, const struct unit *unit)
+static void take_out(struct window *w, struct window_queue *q, uint64_t number)
 {
-    uintptr_t *slot = find_slot(w, db, name);
-    if (!slot) {
-        return; /* a second effect on the same key took both */
+    const struct window_effect *p = window_index_at(&w->index, number);
+    if (p->effect.class == EFFECT_STATE) {
+        left_states_note(&w->left_states, p->hash, p->unit->dot.stamp);
+        *states_of(w, p->hash) -= !p->passed;
+    } else if (dot_sequence(p->unit->dot) > q->swept_clients) {
+        q->swept_clients = dot_sequence(p->unit->dot);
     }
-    struct window_key *k = table_entry(*slot);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < k->count; i++) {
-        if (k->effects[i].unit == unit) {
-            k->states -= k->effects[i].effect.class == EFFECT_STATE;
-            drop_effect(&k->effects[i]);
-        } else {
-            k->effects[kept++] = k->effects[i];
-        }
-    }
-    k->count = kept;
-    if (kept == 0) {
-        table_remove(&w->keys, k->hash, slot);
-        destroy_key(k, NULL);
-    }
+    w->flushes -= p->effect.class == EFFECT_FLUSH;
+    window_index_remove(&w->index, number);
 }
 
 /* The first unit of the queue is not looked for any more. */
 static void sweep_first(struct window *w, struct window_queue *q)
 {
-    struct unit *unit = pop_unit(w, q);
-    struct unit_command c = unit_command_before(unit);
-    struct effect effect;
-    if (unit->dot.stamp > w->floor) {
-        w->floor = unit->dot.stamp;
+    struct placed_unit swept = pop_unit(w, q);
+    if (swept.unit->dot.stamp > w->floor) {
+        w->floor = swept.unit->dot.stamp;
     }
-    while (unit_command_next(unit, &c)) {
-        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
-            struct key_name n = {db_of(&c, &effect), effect.key ? c.argv[effect.key] : SLICE("")};
-            take_out(w, n.db, n.name, unit);
-            if (effect.class == EFFECT_STATE) {
-                left_states_note(&w->left_states, hash_of(&n), unit->dot.stamp);
-            } else if (effect.class != EFFECT_KEYLESS && effect.class != EFFECT_LIBRARY &&
-                       dot_sequence(unit->dot) > q->swept_clients) {
-                q->swept_clients = dot_sequence(unit->dot);
-            }
-        }
+    for (uint32_t i = 0; i < swept.count; i++) {
+        take_out(w, q, swept.first + i);
     }
-    unit_release(unit);
+    unit_release(swept.unit);
 }
 
 static struct window_queue *oldest(const struct window *w)
@@ -303,7 +248,8 @@ static struct window_queue *oldest(const struct window *w)
     struct window_queue *found = NULL;
     for (uint32_t i = 0; i < w->queue_count; i++) {
         struct window_queue *q = &w->queues[i];
-        if (q->first && (!found || q->first->unit->dot.stamp < found->first->unit->dot.stamp)) {
+        if (q->first &&
+            (!found || first_of(q)->unit->dot.stamp < first_of(found)->unit->dot.stamp)) {
             found = q;
         }
     }
@@ -313,27 +259,29 @@ static struct window_queue *oldest(const struct window *w)
 void window_close(struct window *w, struct unit *unit)
 {
     struct window_queue *q = queue_of(w, dot_origin(unit->dot));
-    struct window_unit *added = mem_alloc(sizeof(*added));
-    *added = (struct window_unit){NULL, unit_acquire(unit)};
-    assert(!q->last || q->last->unit->dot.stamp < unit->dot.stamp);
-    if (q->last) {
-        q->last->next = added;
-    } else {
-        q->first = added;
-    }
-    q->last = added;
-    w->bytes += unit->len + sizeof(*unit);
-    while (w->bytes > w->bytes_max) {
-        sweep_first(w, oldest(w));
+    assert(!q->last || last_of(q)->dot.stamp < unit->dot.stamp);
+    push_unit(w, q,
+              (struct placed_unit){.unit = unit_acquire(unit),
+                                   .first = w->open,
+                                   .count = (uint32_t)(w->index.next - w->open)});
+    w->open = w->index.next;
+    if (w->bytes > w->bytes_max) {
+        while (w->bytes > w->bytes_max) {
+            sweep_first(w, oldest(w));
+        }
+        window_index_trim(&w->index);
     }
 }
 
 void window_sweep(struct window *w, uint64_t stable)
 {
-    struct window_queue *q;
-    while ((q = oldest(w)) != NULL && q->first->unit->dot.stamp <= stable) {
-        sweep_first(w, q);
+    for (uint32_t i = 0; i < w->queue_count; i++) {
+        struct window_queue *q = &w->queues[i];
+        while (q->first && first_of(q)->unit->dot.stamp <= stable) {
+            sweep_first(w, q);
+        }
     }
+    window_index_trim(&w->index);
     left_states_forget(&w->left_states, stable);
 }
 
@@ -341,7 +289,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
 {
     for (uint32_t i = 1; i < positions->count; i++) {
         struct window_queue *q = queue_of(w, i);
-        uint64_t last = q->last ? dot_sequence(q->last->unit->dot) : 0;
+        uint64_t last = q->last ? dot_sequence(last_of(q)->dot) : 0;
         uint64_t here = last > q->swept ? last : q->swept;
         if (positions->sequence[i] <= here) {
             continue;
@@ -351,6 +299,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
         }
         q->swept = q->swept_clients = positions->sequence[i];
     }
+    window_index_trim(&w->index);
     if (clock > w->floor) {
         w->floor = clock;
     }
@@ -358,19 +307,35 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
 
 /* ---- looking ---- */
 
-static uint64_t last_of(const struct window *w, uint32_t db, struct slice name)
+static uint64_t latest_of(const struct window *w, uint32_t db, struct slice name)
 {
-    const struct window_key *k = find(w, db, name);
-    return k ? k->effects[k->count - 1].unit->dot.stamp : 0;
+    struct window_walk walk = window_walk_begin(&w->index, hash_of(db, name));
+    const struct window_effect *p;
+    uint64_t latest = 0;
+    while ((p = window_walk_next(&walk)) != NULL && p->latest > latest) {
+        if (is_of(p, db, name) && p->unit->dot.stamp > latest) {
+            latest = p->unit->dot.stamp;
+        }
+    }
+    return latest;
+}
+
+/* Of the flushes that the database has seen. */
+static uint64_t latest_flush(const struct window *w, int db)
+{
+    if (w->flushes == 0) {
+        return 0;
+    }
+    uint64_t one = latest_of(w, FLUSH_OF + (uint32_t)db, SLICE(""));
+    uint64_t all = latest_of(w, 2 * FLUSH_OF, SLICE(""));
+    return one > all ? one : all;
 }
 
 uint64_t window_last(const struct window *w, int db, struct slice key)
 {
-    uint64_t own = last_of(w, (uint32_t)db, key);
-    uint64_t flush = last_of(w, FLUSH_OF + (uint32_t)db, SLICE(""));
-    uint64_t all = last_of(w, 2 * FLUSH_OF, SLICE(""));
-    own = own > flush ? own : flush;
-    return own > all ? own : all;
+    uint64_t own = latest_of(w, (uint32_t)db, key);
+    uint64_t flush = latest_flush(w, db);
+    return own > flush ? own : flush;
 }
 
 void window_write_open(struct window_write *write)
@@ -383,75 +348,115 @@ void window_write_open(struct window_write *write)
     }
 }
 
-static void show(struct window_view *view, const struct window_key *k, uint32_t from)
+static void show_one(struct window_view *view, const struct window_effect *p)
 {
-    if (!k || from == k->count) {
-        return;
+    if (view->count == view->capacity) {
+        view->capacity = view->capacity ? 2 * view->capacity : 4;
+        view->writes = mem_realloc(view->writes, view->capacity * sizeof(*view->writes));
     }
-    view->capacity = view->count + k->count - from;
-    view->writes = mem_realloc(view->writes, view->capacity * sizeof(*view->writes));
-    for (uint32_t i = from; i < k->count; i++) {
-        const struct window_effect *p = &k->effects[i];
-        struct window_write *write = &view->writes[view->count++];
-        *write = (struct window_write){.dot = p->unit->dot,
-                                       .number = p->number,
-                                       .offset = p->offset,
-                                       .effect = p->effect,
-                                       .members = p->members,
-                                       .cover = p->cover,
-                                       .unit = p->unit};
-        if (p->effect.class == EFFECT_STATE) {
-            window_write_open(write);
+    struct window_write *write = &view->writes[view->count++];
+    *write = (struct window_write){.dot = p->unit->dot,
+                                   .number = p->number,
+                                   .offset = p->offset,
+                                   .effect = p->effect,
+                                   .members = p->members,
+                                   .cover = p->cover,
+                                   .unit = p->unit};
+    if (p->effect.class == EFFECT_STATE) {
+        window_write_open(write);
+    }
+}
+
+static int compare(const struct window *w, const struct window_write *a,
+                   const struct window_write *b)
+{
+    int order = origins_compare(w->origins, a->dot, b->dot);
+    return order ? order : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Shows what the name has from `from` on, in the order in which it came, the last first. */
+static void show(const struct window *w, uint32_t db, struct slice name, uint64_t from,
+                 struct window_view *view)
+{
+    struct window_walk walk = window_walk_begin(&w->index, hash_of(db, name));
+    const struct window_effect *p;
+    while ((p = window_walk_next(&walk)) != NULL && p->latest >= from) {
+        if (p->unit->dot.stamp >= from && is_of(p, db, name)) {
+            show_one(view, p);
         }
     }
 }
 
-/* Insertion: two or three lists, each in order, of which the later ones are short. */
+/* Puts the upper half behind the lower one, each of which is in order. */
+static void merge_halves(const struct window *w, struct window_write *writes, uint32_t half,
+                         uint32_t count, struct window_write *room)
+{
+    uint32_t low = 0, high = half, out = 0;
+    memcpy(room, writes, half * sizeof(*room));
+    while (low < half) {
+        bool is_low = high == count || compare(w, &room[low], &writes[high]) <= 0;
+        writes[out++] = is_low ? room[low++] : writes[high++];
+    }
+}
+
+/* From the bottom up, in runs of a power of two: stable, and quick where it is in order already. */
 static void sort(const struct window *w, struct window_view *view)
 {
-    for (uint32_t i = 1; i < view->count; i++) {
-        struct window_write moved = view->writes[i];
-        uint32_t at = i;
-        while (at > 0) {
-            const struct window_write *before = &view->writes[at - 1];
-            int order = origins_compare(w->origins, moved.dot, before->dot);
-            if (order > 0 || (order == 0 && moved.number >= before->number)) {
-                break;
+    uint32_t count = view->count;
+    struct window_write *room = mem_alloc((size_t)count * sizeof(*room));
+    for (uint32_t run = 1; run < count; run *= 2) {
+        for (uint32_t at = 0; at + run < count; at += 2 * run) {
+            uint32_t both = count - at < 2 * run ? count - at : 2 * run;
+            if (compare(w, &view->writes[at + run - 1], &view->writes[at + run]) > 0) {
+                merge_halves(w, view->writes + at, run, both, room);
             }
-            view->writes[at] = *before;
-            at--;
         }
-        view->writes[at] = moved;
+    }
+    mem_free(room);
+}
+
+/* What was shown with the last first. */
+static void put_in_order(const struct window *w, struct window_view *view)
+{
+    for (uint32_t i = 0; i < view->count / 2; i++) {
+        struct window_write *a = &view->writes[i], *b = &view->writes[view->count - 1 - i];
+        struct window_write swapped = *a;
+        *a = *b;
+        *b = swapped;
+    }
+    if (view->count > 1) {
+        sort(w, view);
     }
 }
 
 void window_view(const struct window *w, int db, struct slice key, struct window_view *view)
 {
     *view = (struct window_view){0};
-    show(view, find(w, (uint32_t)db, key), 0);
-    uint32_t own = view->count;
-    show(view, find(w, FLUSH_OF + (uint32_t)db, SLICE("")), 0);
-    show(view, find(w, 2 * FLUSH_OF, SLICE("")), 0);
-    if (view->count > own) {
-        sort(w, view);
+    show(w, (uint32_t)db, key, 0, view);
+    if (w->flushes > 0) {
+        show(w, FLUSH_OF + (uint32_t)db, SLICE(""), 0, view);
+        show(w, 2 * FLUSH_OF, SLICE(""), 0, view);
     }
+    put_in_order(w, view);
 }
 
 bool window_view_behind(const struct window *w, int db, struct slice key, struct dot dot,
                         uint32_t number, struct window_view *view)
 {
-    const struct window_key *k = find(w, (uint32_t)db, key);
-    if (k->states > 0 || last_of(w, FLUSH_OF + (uint32_t)db, SLICE("")) >= dot.stamp ||
-        last_of(w, 2 * FLUSH_OF, SLICE("")) >= dot.stamp) {
+    uint64_t hash = hash_of((uint32_t)db, key);
+    if (w->states[hash >> 54] > 0 || latest_flush(w, db) >= dot.stamp) {
         return false;
     }
-    uint32_t at = k->count - 1;
-    while (k->effects[at].unit->dot.place != dot.place || k->effects[at].number != number) {
-        assert(at > 0);
-        at--;
-    }
     *view = (struct window_view){0};
-    show(view, k, at);
+    show(w, (uint32_t)db, key, dot.stamp, view);
+    put_in_order(w, view);
+    uint32_t before = view->count - 1; /* of the same stamp, or of the same command */
+    while (view->writes[before].dot.place != dot.place || view->writes[before].number != number) {
+        assert(before > 0);
+        before--;
+    }
+    view->count -= before;
+    memmove(view->writes, view->writes + before, view->count * sizeof(*view->writes));
     return true;
 }
 
@@ -472,8 +477,8 @@ uint64_t window_floor(const struct window *w)
 bool window_follows(const struct window *w, struct dot dot)
 {
     uint16_t origin = dot_origin(dot);
-    const struct window_unit *last = origin < w->queue_count ? w->queues[origin].last : NULL;
-    return !last || last->unit->dot.stamp < dot.stamp;
+    const struct unit *last = origin < w->queue_count ? last_of(&w->queues[origin]) : NULL;
+    return !last || last->dot.stamp < dot.stamp;
 }
 
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover)
@@ -489,43 +494,64 @@ bool window_holds_beyond(const struct window *w, const struct version_vector *co
 bool window_holds_for_state(const struct window *w, int db, struct slice key,
                             const struct version_vector *cover, uint64_t stamp)
 {
-    struct key_name n = {(uint32_t)db, key};
     for (uint32_t i = 1; i < w->queue_count; i++) {
         if (w->queues[i].swept_clients > version_vector_at(cover, i)) {
             return false;
         }
     }
-    return !left_states_had(&w->left_states, hash_of(&n), stamp);
+    return !left_states_had(&w->left_states, hash_of((uint32_t)db, key), stamp);
 }
 
-struct each {
-    window_visit_fn visit;
-    void *context;
-    int db;
+static bool is_of_keys(const struct window_effect *p)
+{
+    return p->db < FLUSH_OF && !p->passed;
+}
+
+/* Keys that were visited. */
+struct visited {
+    const struct window_effect **slots;
+    uint64_t mask;
 };
 
-static void visit_key(uintptr_t *slot, void *context)
+/* True the first time. */
+static bool visit_first(struct visited *v, const struct window_effect *p)
 {
-    const struct each *e = context;
-    const struct window_key *k = table_entry(*slot);
-    if (k->db < FLUSH_OF && (e->db < 0 || k->db == (uint32_t)e->db)) {
-        e->visit((int)k->db, slice_of(k->name, k->len), e->context);
+    uint64_t at = p->hash & v->mask;
+    for (; v->slots[at]; at = (at + 1) & v->mask) {
+        if (v->slots[at]->hash == p->hash && is_of(p, v->slots[at]->db, name_of(v->slots[at]))) {
+            return false;
+        }
     }
+    v->slots[at] = p;
+    return true;
 }
 
 void window_each(const struct window *w, int db, window_visit_fn visit, void *context)
 {
-    struct each e = {visit, context, db};
-    uint64_t cursor = 0;
-    do {
-        cursor = table_scan(&w->keys, cursor, visit_key, &e);
-    } while (cursor != 0);
+    struct visited v = {.mask = 1};
+    const struct window_effect *p;
+    while (v.mask < 2 * w->index.here) {
+        v.mask = 2 * v.mask + 1;
+    }
+    v.slots = mem_calloc(v.mask + 1, sizeof(*v.slots));
+    for (uint64_t at = 0; (p = window_index_from(&w->index, &at)) != NULL; at++) {
+        if (is_of_keys(p) && (db < 0 || p->db == (uint32_t)db) && visit_first(&v, p)) {
+            visit((int)p->db, name_of(p), context);
+        }
+    }
+    mem_free(v.slots);
 }
 
 uint64_t window_scan(const struct window *w, uint64_t cursor, window_visit_fn visit, void *context)
 {
-    struct each e = {visit, context, -1};
-    return table_scan(&w->keys, cursor, visit_key, &e);
+    const struct window_effect *p = NULL;
+    for (int i = 0; i < SCAN_EFFECTS && (p = window_index_from(&w->index, &cursor)) != NULL; i++) {
+        if (is_of_keys(p)) {
+            visit((int)p->db, name_of(p), context);
+        }
+        cursor++;
+    }
+    return p ? cursor : 0;
 }
 
 size_t window_bytes(const struct window *w)

@@ -64,6 +64,9 @@ void window_destroy(struct window **w);
  * `cover_take` for a state, else NULL. */
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, struct version_vector *cover_take);
+/* A state that cannot be begun from: nobody sees it, but its key has had it when its unit leaves. */
+void window_pass(struct window *w, struct unit *unit, const struct unit_command *command,
+                 const struct effect *effect);
 /* The unit is in: what is beyond the bound goes, oldest first. A unit without effects counts too.
  */
 void window_close(struct window *w, struct unit *unit);
@@ -103,7 +106,7 @@ bool window_holds_for_state(const struct window *w, int db, struct slice key,
 typedef void (*window_visit_fn)(int db, struct slice key, void *context);
 void window_each(const struct window *w, int db, window_visit_fn visit, void *context);
 /* The same for some keys of all databases, from `cursor` on (0 starts); returns the next cursor, 0
- * at the end. What has something here throughout is visited. */
+ * at the end. What has something here throughout is visited, once or more often. */
 uint64_t window_scan(const struct window *w, uint64_t cursor, window_visit_fn visit, void *context);
 size_t window_bytes(const struct window *w);
 

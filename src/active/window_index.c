@@ -1,0 +1,185 @@
+/* See window_index.h. */
+#include "active/window_index.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Effects of a segment: as many as there are when it is begun, within these. */
+#define SEGMENT_MIN ((uint32_t)512)
+#define SEGMENT_MAX ((uint32_t)1 << 16)
+
+struct window_segment {
+    uint64_t base; /* number of its first effect */
+    uint32_t capacity, used, here;
+    uint32_t *heads; /* by the hash's last bits: place of the newest, from 1; 0: none */
+    struct window_effect effects[];
+};
+
+static struct window_segment *segment_create(uint64_t base, uint32_t capacity)
+{
+    struct window_segment *s = mem_alloc(sizeof(*s) + capacity * sizeof(*s->effects));
+    *s = (struct window_segment){.base = base, .capacity = capacity};
+    s->heads = mem_calloc(capacity, sizeof(*s->heads));
+    return s;
+}
+
+static void segment_destroy(struct window_segment *s)
+{
+    mem_free(s->heads);
+    mem_free(s);
+}
+
+static void let_go(struct window_effect *effect)
+{
+    unit_release(effect->unit);
+    mem_free(effect->cover);
+    effect->unit = NULL;
+    effect->cover = NULL;
+}
+
+void window_index_deinit(struct window_index *x)
+{
+    for (uint32_t i = 0; i < x->count; i++) {
+        struct window_segment *s = x->segments[i];
+        for (uint32_t at = 0; at < s->used; at++) {
+            if (s->effects[at].unit) {
+                let_go(&s->effects[at]);
+            }
+        }
+        segment_destroy(s);
+    }
+    mem_free(x->segments);
+    *x = (struct window_index){0};
+}
+
+static struct window_segment *add_segment(struct window_index *x)
+{
+    uint32_t capacity = SEGMENT_MIN;
+    while (capacity < x->here && capacity < SEGMENT_MAX) {
+        capacity *= 2;
+    }
+    if (x->count == x->capacity) {
+        x->capacity = x->capacity ? 2 * x->capacity : 8;
+        x->segments = mem_realloc(x->segments, x->capacity * sizeof(*x->segments));
+    }
+    return x->segments[x->count++] = segment_create(x->next, capacity);
+}
+
+struct window_effect *window_index_add(struct window_index *x, uint64_t hash, uint64_t stamp)
+{
+    struct window_segment *s = x->count ? x->segments[x->count - 1] : NULL;
+    if (!s || s->used == s->capacity) {
+        s = add_segment(x);
+    }
+    uint32_t *head = &s->heads[hash & (s->capacity - 1)];
+    struct window_effect *added = &s->effects[s->used++];
+    x->latest = stamp > x->latest ? stamp : x->latest;
+    *added = (struct window_effect){.hash = hash, .latest = x->latest, .before = *head};
+    *head = s->used;
+    s->here++;
+    x->here++;
+    x->next++;
+    return added;
+}
+
+/* The segment that has the number, or the first behind it; x->count: none. */
+static uint32_t segment_of(const struct window_index *x, uint64_t number)
+{
+    uint32_t i = 0;
+    while (i < x->count && number >= x->segments[i]->base + x->segments[i]->used) {
+        i++;
+    }
+    return i;
+}
+
+static struct window_effect *effect_at(const struct window_index *x, uint32_t segment,
+                                       uint64_t number)
+{
+    struct window_segment *s = x->segments[segment];
+    return &s->effects[number - s->base];
+}
+
+const struct window_effect *window_index_at(const struct window_index *x, uint64_t number)
+{
+    uint32_t i = segment_of(x, number);
+    if (i == x->count || number < x->segments[i]->base || !effect_at(x, i, number)->unit) {
+        return NULL;
+    }
+    return effect_at(x, i, number);
+}
+
+void window_index_remove(struct window_index *x, uint64_t number)
+{
+    uint32_t i = segment_of(x, number);
+    assert(i < x->count);
+    let_go(effect_at(x, i, number));
+    x->segments[i]->here--;
+    x->here--;
+}
+
+/* True when it can be filled anew, which a segment of the smallest kind is, instead of freed. */
+static bool begin_again(const struct window_index *x, struct window_segment *s)
+{
+    if (s->capacity > SEGMENT_MIN || s != x->segments[x->count - 1]) {
+        return false;
+    }
+    s->base = x->next;
+    s->used = 0;
+    memset(s->heads, 0, s->capacity * sizeof(*s->heads));
+    return true;
+}
+
+void window_index_trim(struct window_index *x)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < x->count; i++) {
+        struct window_segment *s = x->segments[i];
+        if (s->here > 0 || begin_again(x, s)) {
+            x->segments[kept++] = s;
+        } else {
+            segment_destroy(s);
+        }
+    }
+    x->count = kept;
+}
+
+const struct window_effect *window_index_from(const struct window_index *x, uint64_t *number)
+{
+    for (uint32_t i = segment_of(x, *number); i < x->count; i++) {
+        const struct window_segment *s = x->segments[i];
+        *number = *number > s->base ? *number : s->base;
+        for (; *number < s->base + s->used; ++*number) {
+            const struct window_effect *found = effect_at(x, i, *number);
+            if (found->unit) {
+                return found;
+            }
+        }
+    }
+    return NULL;
+}
+
+struct window_walk window_walk_begin(const struct window_index *x, uint64_t hash)
+{
+    return (struct window_walk){x, hash, x->count + 1, 0};
+}
+
+const struct window_effect *window_walk_next(struct window_walk *walk)
+{
+    for (;;) {
+        while (walk->at == 0) {
+            if (walk->segment <= 1) {
+                return NULL;
+            }
+            const struct window_segment *s = walk->index->segments[--walk->segment - 1];
+            walk->at = s->heads[walk->hash & (s->capacity - 1)];
+        }
+        const struct window_effect *found =
+            &walk->index->segments[walk->segment - 1]->effects[walk->at - 1];
+        walk->at = found->before;
+        if (found->unit && found->hash == walk->hash) {
+            return found;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/* The window's effects in the order in which they came, and by the hash of their key.
+ *
+ *   segment [ effect effect ... ]  heads[hash] -> the newest of that hash; each effect -> the one before it
+ *
+ * Putting in writes at the end and to one head; taking out touches nothing but the effect itself,
+ * and a segment goes when all of its effects have. Nothing is ever moved or hashed anew, so no
+ * write pays for what is there. A key is looked for in each segment, which grow with what is in
+ * them: few.
+ *
+ * State: the window's. */
+#ifndef ACTIVE_WINDOW_INDEX_H
+#define ACTIVE_WINDOW_INDEX_H
+
+#include "active/effect.h"
+#include "active/origins.h"
+#include "active/unit.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct window_effect {
+    struct unit *unit;            /* ours; NULL: taken out */
+    struct version_vector *cover; /* of a state, else NULL; ours */
+    uint64_t hash;
+    uint64_t latest; /* no effect that came before it, nor it, has a later stamp */
+    uint64_t members;
+    uint32_t before; /* private */
+    uint32_t db;
+    uint32_t name_at, name_len; /* in the unit's bytes */
+    uint32_t number, offset;    /* of the command in the unit */
+    struct effect effect;
+    bool passed; /* by window_pass */
+};
+
+struct window_segment;
+
+/* Zero: empty. */
+struct window_index {
+    struct window_segment **segments; /* from the oldest */
+    uint32_t count, capacity;
+    uint64_t next; /* number of the effect that comes next: they are numbered from 0 */
+    uint64_t here; /* effects that are not taken out */
+    uint64_t latest;
+};
+
+/* Frees what it holds. */
+void window_index_deinit(struct window_index *x);
+/* A new effect of that hash and stamp, otherwise zero, for the caller to fill; it counts as here
+ * when its unit is set. */
+struct window_effect *window_index_add(struct window_index *x, uint64_t hash, uint64_t stamp);
+/* The effect of that number; NULL when it is not here any more. */
+const struct window_effect *window_index_at(const struct window_index *x, uint64_t number);
+/* Takes the effect of that number out, which is here, and lets its unit and cover go. */
+void window_index_remove(struct window_index *x, uint64_t number);
+/* Frees segments of which nothing is here any more. The effects' addresses are good until then. */
+void window_index_trim(struct window_index *x);
+/* The first effect that is here from *number on, which becomes its number; NULL: there is none. */
+const struct window_effect *window_index_from(const struct window_index *x, uint64_t *number);
+
+/* A walk through the effects of a hash that are here, from the last that came. */
+struct window_walk {
+    const struct window_index *index;
+    uint64_t hash;
+    uint32_t segment; /* the one that is looked at, counted from 1 */
+    uint32_t at;      /* where in it, counted from 1; 0: the next segment's turn */
+};
+struct window_walk window_walk_begin(const struct window_index *x, uint64_t hash);
+/* The next one; NULL at the end. */
+const struct window_effect *window_walk_next(struct window_walk *walk);
+
+#endif
