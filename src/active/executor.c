@@ -118,6 +118,24 @@ static void execute_set_dot(void *context, int db, struct slice key, struct dot 
     }
 }
 
+static void execute_touch(void *context, const struct origins *o, int db, struct slice key,
+                          struct dot dot)
+{
+    const struct executor *x = context;
+    struct entry *e = look(context, db, key);
+    if (!e || origins_compare(o, dot, executor_dot(e)) <= 0) {
+        return;
+    }
+    if (!entry_stamp(e)) {
+        execute_set_dot(context, db, key, dot);
+        return;
+    }
+    entry_with_stamp(e, &dot); /* it has room for one, and stays where it is */
+    if (x->head) {
+        log_head_touch(x->head, db, key, dot);
+    }
+}
+
 static bool execute_dump(void *context, int db, struct slice key, int64_t *deadline_ms,
                          struct buf *payload)
 {
@@ -403,7 +421,7 @@ const struct merge_executor executor = {
     .has_deadline = execute_has_deadline,
     .is_integer = execute_is_integer,
     .dot = execute_dot,
-    .set_dot = execute_set_dot,
+    .touch = execute_touch,
     .dump = execute_dump,
     .load = execute_load,
     .same = execute_same,

@@ -21,14 +21,29 @@ void frame_put_origin(struct buf *out, uint16_t handle, const struct origin_id *
     le_put(out, id->epoch, 8);
 }
 
+static char *put_number(char *at, uint64_t number, int bytes)
+{
+    for (int i = 0; i < bytes; i++) {
+        *at++ = (char)(number >> (8 * i));
+    }
+    return at;
+}
+
+/* One for each write: put together first. */
 void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64_t stamp, int db,
                      size_t commands_bytes)
 {
-    put_head(out, 'W', FRAME_WRITE_HEAD_BYTES + commands_bytes);
-    le_put(out, handle, 2);
-    le_put(out, sequence, 6);
-    le_put(out, stamp, 8);
-    le_put(out, (uint64_t)db, 2);
+    char head[FRAME_HEAD_BYTES + FRAME_WRITE_HEAD_BYTES], *at = head;
+    size_t body_bytes = FRAME_WRITE_HEAD_BYTES + commands_bytes;
+    assert(body_bytes < FRAME_MAX_BYTES);
+    at = put_number(at, body_bytes + 1, 4);
+    *at++ = 'W';
+    at = put_number(at, handle, 2);
+    at = put_number(at, sequence, 6);
+    at = put_number(at, stamp, 8);
+    at = put_number(at, (uint64_t)db, 2);
+    assert(at == head + sizeof(head));
+    buf_append(out, head, sizeof(head));
 }
 
 void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count)

@@ -57,8 +57,8 @@ static void enqueue_unit(struct local_writes *own, int db, struct slice commands
     uint64_t waiting = own->count - own->taken;
     uint64_t sequence = origins_at(own->origins, own->self)->position + waiting + 1;
     struct dot dot = dot_of(hlc_next(own->clock), own->self, sequence);
-    struct unit *unit = unit_create(dot, db, commands);
-    assert(own->self != 0 && unit != NULL);
+    struct unit *unit = unit_create_sound(dot, db, commands);
+    assert(own->self != 0);
     unit->is_large = is_large;
     if (own->count == own->capacity) {
         own->capacity = own->capacity ? 2 * own->capacity : 16;

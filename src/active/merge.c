@@ -30,10 +30,7 @@ void merge_conflict_same(struct merge *m, int db, struct slice key, bool same, i
 
 void merge_touch(const struct merge *m, int db, struct slice key, struct dot dot)
 {
-    if (m->executor->exists(m->context, db, key) &&
-        origins_compare(m->origins, dot, m->executor->dot(m->context, db, key)) > 0) {
-        m->executor->set_dot(m->context, db, key, dot);
-    }
+    m->executor->touch(m->context, m->origins, db, key, dot);
 }
 
 /* True when the unit says behind this command that the key has no deadline. */
@@ -277,9 +274,9 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
                          const struct effect *effect, int64_t now_ms)
 {
     struct slice key = c->argv[effect->key];
-    struct arrival a = {.existed = m->executor->exists(m->context, c->db, key),
-                        .guessed = conflicts_has(m->conflicts, c->db, key),
+    struct arrival a = {.guessed = conflicts_has(m->conflicts, c->db, key),
                         .key_dot = m->executor->dot(m->context, c->db, key)};
+    a.existed = a.key_dot.stamp != 0 || m->executor->exists(m->context, c->db, key);
     window_add(m->window, unit, c, effect, NULL);
     if (m->broken == 0 && a.existed && !a.guessed &&
         origins_compare(m->origins, a.key_dot, unit->dot) < 0) {
@@ -501,10 +498,11 @@ void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms)
     advance(m, unit);
 }
 
-void merge_own(struct merge *m, struct unit *unit)
+bool merge_own(struct merge *m, struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
     struct effect effect;
+    bool takes_keys = false;
     while (unit_command_next(unit, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
             if (effect.class == EFFECT_LIBRARY) {
@@ -514,6 +512,8 @@ void merge_own(struct merge *m, struct unit *unit)
                 continue;
             }
             unit->has_causes = unit->has_causes || effect.class == EFFECT_ORDER;
+            takes_keys = takes_keys || effect.flags & EFFECT_EXPIRES ||
+                         (effect.class == EFFECT_WHOLE && effect.values == 0);
             window_add(m->window, unit, &c, &effect,
                        effect.class == EFFECT_STATE ? cover_of(m, &c) : NULL);
             if (effect.key > 0) {
@@ -525,6 +525,7 @@ void merge_own(struct merge *m, struct unit *unit)
         }
     }
     advance(m, unit);
+    return takes_keys;
 }
 
 void merge_state(const struct merge *m, int db, struct slice key, struct buf *out)

@@ -42,7 +42,9 @@ struct merge_executor {
     bool (*is_integer)(void *context, int db, struct slice key, struct slice member);
     /* The dot of the key's last write; {0, 0} when the key is missing or has none. */
     struct dot (*dot)(void *context, int db, struct slice key);
-    void (*set_dot)(void *context, int db, struct slice key, struct dot dot);
+    /* The key, where it is there, has this dot from now on, unless its own is later. */
+    void (*touch)(void *context, const struct origins *o, int db, struct slice key,
+                  struct dot dot);
     /* The key's content as bytes, the same for the same content; false when it is missing. */
     bool (*dump)(void *context, int db, struct slice key, int64_t *deadline_ms,
                  struct buf *payload);
@@ -103,8 +105,9 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit) MUST_CHECK
 /* Applies a peer's unit that is the next of its origin; the position is advanced. The unit was
  * found acceptable. */
 void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms);
-/* A unit of our own, whose commands have been run already. */
-void merge_own(struct merge *m, struct unit *unit);
+/* A unit of our own, whose commands have been run already. True when it may tell of keys that are
+ * gone. */
+bool merge_own(struct merge *m, struct unit *unit);
 /* The command by which this node tells its content of a key, to be the next unit of its own. */
 void merge_state(const struct merge *m, int db, struct slice key, struct buf *out);
 

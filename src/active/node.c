@@ -280,9 +280,13 @@ static void take_own(struct node *n, struct unit *unit) REQUIRES(keyspace_lock)
     if (unit->is_large) {
         large_write_take(&n->merge, unit);
         origin_log_skip(n->log, n->self, dot_sequence(unit->dot));
-    } else {
-        merge_own(&n->merge, unit);
-        origin_log_append(n->log, unit);
+        remove_all_gone(n, unit);
+        return;
+    }
+    bool takes_keys = merge_own(&n->merge, unit);
+    origin_log_append(n->log, unit);
+    if (takes_keys) {
+        remove_all_gone(n, unit); /* and tells it behind that */
     }
 }
 
@@ -292,7 +296,6 @@ void node_settle(struct node *n)
     log_head_flush(&n->head);
     while ((unit = local_writes_take(&n->own)) != NULL) {
         take_own(n, unit);
-        remove_all_gone(n, unit); /* and tells it behind that */
         unit_release(unit);
     }
     settle_libraries(n);

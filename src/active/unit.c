@@ -11,28 +11,42 @@
 #define DATABASES_MAX 65536
 /* Words of a command. */
 #define ARGS_MAX (1024 * 1024)
+/* No length has more. */
+#define DIGITS_MAX 19
 
 /* The number in a line "<mark><digits>\r\n" at *at, which goes behind it. */
 static bool take_header(struct slice all, size_t *at, char mark, uint64_t *number)
 {
-    if (*at >= all.len || all.ptr[*at] != mark) {
+    const char *p = all.ptr + *at, *end = all.ptr + all.len;
+    if (p == end || *p != mark) {
         return false;
     }
-    const char *begin = all.ptr + *at + 1;
-    const char *end = memchr(begin, '\r', all.len - *at - 1);
-    if (!end || end + 1 >= all.ptr + all.len || end[1] != '\n' ||
-        !num_parse_u64(slice_of(begin, (size_t)(end - begin)), number)) {
+    const char *begin = ++p;
+    for (*number = 0; p < end && *p >= '0' && *p <= '9' && p - begin < DIGITS_MAX; p++) {
+        *number = *number * 10 + (uint64_t)(*p - '0');
+    }
+    if (p == begin || (*begin == '0' && p - begin > 1) || end - p < 2 || p[0] != '\r' ||
+        p[1] != '\n') {
         return false;
     }
-    *at = (size_t)(end + 2 - all.ptr);
+    *at = (size_t)(p + 2 - all.ptr);
     return true;
 }
 
 static void put_word(struct unit_command *c, struct slice word)
 {
     if (c->argc == c->capacity) {
-        c->capacity = c->capacity ? 2 * c->capacity : 8;
-        c->argv = mem_realloc(c->argv, (size_t)c->capacity * sizeof(*c->argv));
+        bool was_few = c->argv == c->few;
+        c->capacity = c->capacity ? 2 * c->capacity : UNIT_FEW_WORDS;
+        if (c->capacity == UNIT_FEW_WORDS) {
+            c->argv = c->few;
+        } else {
+            size_t size = (size_t)c->capacity * sizeof(*c->argv);
+            c->argv = mem_realloc(was_few ? NULL : c->argv, size);
+            if (was_few) {
+                memcpy(c->argv, c->few, sizeof(c->few));
+            }
+        }
     }
     c->argv[c->argc++] = word;
 }
@@ -120,11 +134,9 @@ static bool are_commands(struct slice all)
     return result == 0 && c.number != UINT32_MAX;
 }
 
-struct unit *unit_create(struct dot dot, int db, struct slice commands)
+struct unit *unit_create_sound(struct dot dot, int db, struct slice commands)
 {
-    if (commands.len >= INT32_MAX || db < 0 || db >= DATABASES_MAX || !are_commands(commands)) {
-        return NULL;
-    }
+    assert(commands.len < INT32_MAX && db >= 0 && db < DATABASES_MAX && are_commands(commands));
     struct unit *u = mem_alloc(sizeof(*u) + commands.len);
     atomic_init(&u->references, 1);
     u->db = (uint16_t)db;
@@ -133,6 +145,13 @@ struct unit *unit_create(struct dot dot, int db, struct slice commands)
     u->len = (uint32_t)commands.len;
     memcpy(u->bytes, commands.ptr, commands.len);
     return u;
+}
+
+struct unit *unit_create(struct dot dot, int db, struct slice commands)
+{
+    return commands.len < INT32_MAX && db >= 0 && db < DATABASES_MAX && are_commands(commands)
+               ? unit_create_sound(dot, db, commands)
+               : NULL;
 }
 
 struct unit *unit_acquire(struct unit *u)
@@ -169,9 +188,23 @@ void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command 
 
 void unit_command_end(struct unit_command *c)
 {
-    mem_free(c->argv);
+    if (c->argv != c->few) {
+        mem_free(c->argv);
+    }
     c->argv = NULL;
     c->argc = c->capacity = 0;
+}
+
+struct slice *unit_command_take(struct unit_command *c)
+{
+    struct slice *words = c->argv;
+    if (words == c->few) {
+        words = mem_alloc(sizeof(c->few));
+        memcpy(words, c->few, sizeof(c->few));
+    }
+    c->argv = NULL;
+    c->argc = c->capacity = 0;
+    return words;
 }
 
 void unit_put_word(struct buf *out, struct slice word)

@@ -26,19 +26,24 @@ struct unit {
     char bytes[];
 };
 
-/* A command of a unit. `argv` lives until the next one, slices as long as the unit. */
+#define UNIT_FEW_WORDS 8
+/* A command of a unit. `argv` lives until the next one, slices as long as the unit. It is not
+ * copied. */
 struct unit_command {
     int db;
     uint32_t number; /* in its unit, from 0 */
     uint32_t offset; /* where it begins, in the unit's bytes */
     int argc;
     struct slice *argv;
-    uint32_t end; /* private: behind it */
-    int capacity; /* private */
+    uint32_t end;                      /* private: behind it */
+    int capacity;                      /* private */
+    struct slice few[UNIT_FEW_WORDS]; /* private: argv, unless there are more */
 };
 
 /* NULL when `commands` are not one or more whole commands; a reference of the caller's. */
 struct unit *unit_create(struct dot dot, int db, struct slice commands) MUST_CHECK;
+/* The same of commands that were written down here: they are, and only debug builds look. */
+struct unit *unit_create_sound(struct dot dot, int db, struct slice commands);
 struct unit *unit_acquire(struct unit *u);
 void unit_release(struct unit *u);
 
@@ -56,6 +61,8 @@ bool unit_command_next(const struct unit *u, struct unit_command *c);
 /* Reads the one command at `offset` again, where its first reading found it. */
 void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c);
 void unit_command_end(struct unit_command *c);
+/* Ends it, and gives its words to the caller, who frees them (mem_free). */
+struct slice *unit_command_take(struct unit_command *c) MUST_CHECK;
 /* The words of the first of some commands, which may be longer than a unit, go to c->argv, and the
  * slice behind it; false when there is no whole one. `c` is zero at first; unit_command_end. */
 bool unit_take_words(struct slice *commands, struct unit_command *c) MUST_CHECK;

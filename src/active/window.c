@@ -24,6 +24,8 @@ struct placed_unit {
 
 /* Some of the units of an origin. */
 #define BLOCK_UNITS 100
+/* What leaves has not been looked at for long: so many units ahead it is asked for. */
+#define PREFETCH 8
 struct window_block {
     struct window_block *next;
     uint32_t first, end; /* of them those that are here */
@@ -99,6 +101,9 @@ static struct placed_unit pop_unit(struct window *w, struct window_queue *q)
 {
     struct window_block *b = q->first;
     struct placed_unit popped = b->units[b->first++];
+    if (b->first + PREFETCH < b->end) {
+        __builtin_prefetch(b->units[b->first + PREFETCH].unit);
+    }
     if (b->first == b->end) {
         q->first = b->next;
         q->last = q->first ? q->last : NULL;
@@ -186,7 +191,7 @@ static struct window_effect *add(struct window *w, struct unit *unit,
     struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
     struct window_effect *added =
         window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
-    added->unit = unit_acquire(unit);
+    added->unit = unit; /* its queue has it as long */
     added->db = db;
     if (effect->key) {
         added->name_at = (uint32_t)(name.ptr - unit->bytes);
@@ -344,7 +349,7 @@ void window_write_open(struct window_write *write)
         struct unit_command c;
         unit_command_at(write->unit, write->offset, &c);
         write->argc = c.argc;
-        write->argv = c.argv;
+        write->argv = unit_command_take(&c);
     }
 }
 

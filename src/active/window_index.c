@@ -33,7 +33,6 @@ static void segment_destroy(struct window_segment *s)
 
 static void let_go(struct window_effect *effect)
 {
-    unit_release(effect->unit);
     mem_free(effect->cover);
     effect->unit = NULL;
     effect->cover = NULL;

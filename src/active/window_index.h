@@ -19,7 +19,7 @@
 #include <stddef.h>
 
 struct window_effect {
-    struct unit *unit;            /* ours; NULL: taken out */
+    struct unit *unit;            /* as long as it is here; NULL: taken out */
     struct version_vector *cover; /* of a state, else NULL; ours */
     uint64_t hash;
     uint64_t latest; /* no effect that came before it, nor it, has a later stamp */
@@ -50,7 +50,7 @@ void window_index_deinit(struct window_index *x);
 struct window_effect *window_index_add(struct window_index *x, uint64_t hash, uint64_t stamp);
 /* The effect of that number; NULL when it is not here any more. */
 const struct window_effect *window_index_at(const struct window_index *x, uint64_t number);
-/* Takes the effect of that number out, which is here, and lets its unit and cover go. */
+/* Takes the effect of that number out, which is here, and frees its cover. */
 void window_index_remove(struct window_index *x, uint64_t number);
 /* Frees segments of which nothing is here any more. The effects' addresses are good until then. */
 void window_index_trim(struct window_index *x);

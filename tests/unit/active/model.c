@@ -414,6 +414,15 @@ static void executor_set_dot(void *context, int db, struct slice key, struct dot
     ((struct model *)context)->dots[db][index_of(key)] = dot;
 }
 
+static void executor_touch(void *context, const struct origins *o, int db, struct slice key,
+                           struct dot dot)
+{
+    if (executor_exists(context, db, key) &&
+        origins_compare(o, dot, executor_dot(context, db, key)) > 0) {
+        executor_set_dot(context, db, key, dot);
+    }
+}
+
 static bool executor_dump(void *context, int db, struct slice key, int64_t *deadline_ms,
                           struct buf *payload)
 {
@@ -468,7 +477,7 @@ const struct merge_executor model_executor = {
     .has_deadline = executor_has_deadline,
     .is_integer = executor_is_integer,
     .dot = executor_dot,
-    .set_dot = executor_set_dot,
+    .touch = executor_touch,
     .dump = executor_dump,
     .load = executor_load,
     .digest = executor_digest,
