@@ -43,8 +43,7 @@ struct merge_executor {
     /* The dot of the key's last write; {0, 0} when the key is missing or has none. */
     struct dot (*dot)(void *context, int db, struct slice key);
     /* The key, where it is there, has this dot from now on, unless its own is later. */
-    void (*touch)(void *context, const struct origins *o, int db, struct slice key,
-                  struct dot dot);
+    void (*touch)(void *context, const struct origins *o, int db, struct slice key, struct dot dot);
     /* The key's content as bytes, the same for the same content; false when it is missing. */
     bool (*dump)(void *context, int db, struct slice key, int64_t *deadline_ms,
                  struct buf *payload);

@@ -247,6 +247,9 @@ struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint
         sequence >= log->rings[origin].end) {
         return NULL;
     }
+    if (log->rings[origin].end - sequence > PREFETCH) { /* who reads goes on */
+        __builtin_prefetch(*place(&log->rings[origin], sequence + PREFETCH));
+    }
     return *place(&log->rings[origin], sequence);
 }
 

@@ -35,8 +35,8 @@ struct unit_command {
     uint32_t offset; /* where it begins, in the unit's bytes */
     int argc;
     struct slice *argv;
-    uint32_t end;                      /* private: behind it */
-    int capacity;                      /* private */
+    uint32_t end;                     /* private: behind it */
+    int capacity;                     /* private */
     struct slice few[UNIT_FEW_WORDS]; /* private: argv, unless there are more */
 };
 

@@ -189,8 +189,7 @@ static struct window_effect *add(struct window *w, struct unit *unit,
 {
     uint32_t db = db_of(command, effect);
     struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
-    struct window_effect *added =
-        window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
+    struct window_effect *added = window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
     added->unit = unit; /* its queue has it as long */
     added->db = db;
     if (effect->key) {

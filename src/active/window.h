@@ -64,7 +64,8 @@ void window_destroy(struct window **w);
  * `cover_take` for a state, else NULL. */
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, struct version_vector *cover_take);
-/* A state that cannot be begun from: nobody sees it, but its key has had it when its unit leaves. */
+/* A state that cannot be begun from: nobody sees it, but its key has had it when its unit leaves.
+ */
 void window_pass(struct window *w, struct unit *unit, const struct unit_command *command,
                  const struct effect *effect);
 /* The unit is in: what is beyond the bound goes, oldest first. A unit without effects counts too.

@@ -1,6 +1,7 @@
 /* The window's effects in the order in which they came, and by the hash of their key.
  *
- *   segment [ effect effect ... ]  heads[hash] -> the newest of that hash; each effect -> the one before it
+ *   segment [ effect effect ... ]  heads[hash] -> the newest of that hash; each effect -> the one
+ * before it
  *
  * Putting in writes at the end and to one head; taking out touches nothing but the effect itself,
  * and a segment goes when all of its effects have. Nothing is ever moved or hashed anew, so no
