@@ -8,7 +8,6 @@ import pytest
 
 from lib.active import OPTIONS, call, check_equal, check_quiet, is_up
 from lib.bounds import eventually
-from lib.faults import Faults
 from lib.replication import replication
 from lib.server import is_redis, server_path
 
@@ -19,13 +18,6 @@ pytestmark = [
 
 FILES = ["active-node", "dump.rdb", "appendonlydir"]
 FULL = {"write_error": errno.ENOSPC}
-
-
-@pytest.fixture
-def faults():
-    layer = Faults()
-    yield layer
-    layer.end()
 
 
 @pytest.fixture
