@@ -385,7 +385,7 @@ static void test_the_file(void **state)
     assert_int_equal(reserve_file_read(fd, 2, 7, 200, read, &bytes), EBADMSG);
     assert_int_equal(reserve_file_read(fd, 0, 7, 0, read, &bytes), EBADMSG);
     assert_int_equal(reserve_file_read(fd, 4, 7, 0, read, &bytes), EBADMSG); /* beyond its end */
-    for (int i = 0; i < UNIT_LONG(500); i++) {                              /* any bit */
+    for (int i = 0; i < UNIT_LONG(500); i++) {                               /* any bit */
         uint64_t bit = rand_below(8 * RESERVE_SLOT_BYTES);
         char changed, *at = slots + RESERVE_SLOT_BYTES + bit / 8;
         changed = (char)(*at ^ (1 << bit % 8));
