@@ -111,6 +111,8 @@ def test_a_pair_of_ours_from_a_pair_of_keydbs(make_oracle):
     try:
         eventually(lambda: all(len(w.acknowledged) > 50 for w in writers), "they write")
         for line in commands_of("Moving here from KeyDB"):
+            if "SHUTDOWN" in line:  # from now on clients write to both of ours
+                assert everything(machine.at("6501")) == everything(machine.at("6502")), "not all has come"
             machine.run(line)
         eventually(lambda: all(w.by_ours > 50 for w in writers), "they write to ours")
     finally:
