@@ -134,7 +134,7 @@ def test_an_rdb_file(make_pair, faults):
     assert os.listdir(b.directory).count("dump.rdb") == 1
 
 
-@pytest.mark.parametrize("policy", ["always", None], ids=["aof", "no aof"])
+@pytest.mark.parametrize("policy", ["always", pytest.param(None, marks=pytest.mark.long)], ids=["aof", "no aof"])
 def test_a_data_set_on_its_way(make_pair, faults, policy):
     """It is not taken, and nothing has changed; it comes again until there is room."""
     options = {"appendonly": "yes", "appendfsync": policy} if policy else {}

@@ -188,10 +188,10 @@ def test_always(recorder, threads, seed, preamble):
 def test_everysec(recorder, threads, seed):
     """The peer has heard of writes that the disk has not: they come back."""
     def work(r, rng):
-        r.run(1.5)
+        r.run(1.2)
         files_are_written(r, rng)
 
-    one_round(recorder, threads, "everysec", seed, 8, work, pause_s=0.01)
+    one_round(recorder, threads, "everysec", seed, 6, work, pause_s=0.01)
 
 
 @pytest.mark.rounds
@@ -219,6 +219,6 @@ def test_while_data_sets_are_merged(recorder, threads, seed):
         r.start()
         work(r, generator(seed, "work"))
         r.kill()
-        r.check_states(generator(seed, "states"), 12, since=r.merged_from)
+        r.check_states(generator(seed, "states"), 8, since=r.merged_from)
     finally:
         r.end()
