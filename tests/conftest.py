@@ -20,6 +20,8 @@ import time
 import pytest
 
 from lib.bounds import scaled
+from lib.disk import Recorder
+from lib.faults import Faults
 from lib.replica import Played
 from lib.resp import Connection, Error
 from lib.server import ORACLE, Server, is_redis, server_path
@@ -301,6 +303,22 @@ def needs(server):
                     pytest.skip("Redis has no %s" % command)
 
     return check
+
+
+@pytest.fixture
+def faults():
+    """Makes calls on files fail (lib/faults.py)."""
+    layer = Faults()
+    yield layer
+    layer.end()
+
+
+@pytest.fixture
+def recorder():
+    """Notes what reaches the disk (lib/disk.py)."""
+    layer = Recorder()
+    yield layer
+    layer.end()
 
 
 @pytest.fixture

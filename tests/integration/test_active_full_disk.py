@@ -8,7 +8,6 @@ import pytest
 
 from lib.active import OPTIONS, call, check_equal, check_quiet, is_up
 from lib.bounds import eventually
-from lib.faults import Faults
 from lib.replication import replication
 from lib.server import is_redis, server_path
 
@@ -19,13 +18,6 @@ pytestmark = [
 
 FILES = ["active-node", "dump.rdb", "appendonlydir"]
 FULL = {"write_error": errno.ENOSPC}
-
-
-@pytest.fixture
-def faults():
-    layer = Faults()
-    yield layer
-    layer.end()
 
 
 @pytest.fixture
@@ -142,7 +134,7 @@ def test_an_rdb_file(make_pair, faults):
     assert os.listdir(b.directory).count("dump.rdb") == 1
 
 
-@pytest.mark.parametrize("policy", ["always", None], ids=["aof", "no aof"])
+@pytest.mark.parametrize("policy", ["always", pytest.param(None, marks=pytest.mark.long)], ids=["aof", "no aof"])
 def test_a_data_set_on_its_way(make_pair, faults, policy):
     """It is not taken, and nothing has changed; it comes again until there is room."""
     options = {"appendonly": "yes", "appendfsync": policy} if policy else {}

@@ -9,8 +9,7 @@ import pytest
 
 from lib.active import OPTIONS, call, digest, is_up
 from lib.bounds import BoundPassed, eventually
-from lib.disk import Recorder
-from lib.power import Round
+from lib.power import Round, kills
 from lib.replication import replication
 from lib.rounds import rounds
 from lib.seeds import generator, seeds
@@ -22,13 +21,6 @@ pytestmark = [
 ]
 
 ROUNDS = rounds(1, 20)
-
-
-@pytest.fixture
-def recorder():
-    layer = Recorder()
-    yield layer
-    layer.end()
 
 
 class PeerWriter:
@@ -196,27 +188,17 @@ def test_always(recorder, threads, seed, preamble):
 def test_everysec(recorder, threads, seed):
     """The peer has heard of writes that the disk has not: they come back."""
     def work(r, rng):
-        r.run(1.5)
+        r.run(1.2)
         files_are_written(r, rng)
 
-    one_round(recorder, threads, "everysec", seed, 8, work, pause_s=0.01)
+    one_round(recorder, threads, "everysec", seed, 6, work, pause_s=0.01)
 
 
 @pytest.mark.rounds
 @pytest.mark.parametrize("seed", seeds(ROUNDS))
 def test_after_a_kill(recorder, threads, seed):
     """Several epochs, whose beginnings the disk may know or not."""
-    def work(r, rng):
-        for _ in range(2):
-            r.run(0.1)
-            if rng.random() < 0.5:
-                r._call("BGREWRITEAOF")
-                r.run(rng.random() * 0.05)
-            r.kill()
-            r.start_again()
-        r.run(0.1)
-
-    one_round(recorder, threads, "always", seed, 8, work)
+    one_round(recorder, threads, "always", seed, 8, lambda r, rng: kills(r, rng, 2))
 
 
 @pytest.mark.rounds
@@ -237,6 +219,6 @@ def test_while_data_sets_are_merged(recorder, threads, seed):
         r.start()
         work(r, generator(seed, "work"))
         r.kill()
-        r.check_states(generator(seed, "states"), 12, since=r.merged_from)
+        r.check_states(generator(seed, "states"), 8, since=r.merged_from)
     finally:
         r.end()

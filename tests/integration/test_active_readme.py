@@ -1,7 +1,6 @@
 """README's chapter "Active replicas", line by line: each line is run as it stands there, but for ports and places, and
 says what stands behind it."""
 
-import os
 import re
 import shlex
 import subprocess
@@ -11,21 +10,17 @@ import pytest
 
 from lib.active import AT_ONCE
 from lib.bounds import eventually, scaled
+from lib.readme import CLI, chapter
 from lib.replication import in_step
-from lib.server import REPOSITORY, free_port, server_path
-
-CLI = os.path.join(os.path.dirname(server_path()), "keydb-cli")
-CLI = CLI if os.path.exists(CLI) else os.path.join(REPOSITORY, "src", "keydb-cli")
+from lib.server import free_port, server_path
 
 pytestmark = [pytest.mark.any_threads, pytest.mark.usefixtures("ours_only")]
 
 
 def blocks():
     """The chapter's blocks of commands: [(command, what is said of it)] each."""
-    with open(os.path.join(REPOSITORY, "README.md"), encoding="utf-8") as file:
-        chapter = file.read().split("\n## Active replicas\n")[1].split("\n## ")[0]
     found = [[]]
-    for line in chapter.split("\n"):
+    for line in chapter("Active replicas").split("\n"):
         if line.startswith("    "):
             command, _, said = line[4:].partition(" #")
             found[-1].append((command.strip(), said.strip()))

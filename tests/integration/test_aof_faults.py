@@ -12,7 +12,7 @@ import pytest
 
 from integration.test_aof import AOF, FILES, small_disk  # noqa: F401 (a fixture)
 from lib.bounds import eventually
-from lib.faults import Faults, no_descriptors
+from lib.faults import no_descriptors
 from lib.resp import Error
 from lib.server import is_redis, server_path
 
@@ -20,13 +20,6 @@ pytestmark = pytest.mark.skipif(is_redis(server_path()), reason="a promise of ou
 
 MISCONF = b"MISCONF Errors writing to the AOF file: "
 DOOMED = MISCONF + b"%s. What was sent has been run, but it is not known to be on the disk"
-
-
-@pytest.fixture
-def faults():
-    layer = Faults()
-    yield layer
-    layer.end()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from integration.test_aof import fill
 from lib.bounds import eventually
 from lib.content import content
-from lib.faults import Faults
 from lib.power import Restartable
 from lib.resp import Closed, Timeout, encode
 from lib.server import StartFailed, is_redis, server_path
@@ -23,13 +22,6 @@ pytestmark = [
 
 ALWAYS = {"save": None, "appendonly": "yes", "appendfsync": "always"}
 CALLS_MAX = 200
-
-
-@pytest.fixture
-def faults():
-    layer = Faults()
-    yield layer
-    layer.end()
 
 
 class Stage:

@@ -1,7 +1,6 @@
 """README's chapter "Moving here from KeyDB", line by line: a pair of KeyDB's active replicas, played (lib/keydb.py), with
 clients that write to both, becomes a pair of ours, and no acknowledged write is lost."""
 
-import os
 import re
 import shlex
 import subprocess
@@ -13,20 +12,12 @@ import pytest
 
 from lib.bounds import eventually, scaled
 from lib.keydb import Node, pair
+from lib.readme import CLI, commands_of
 from lib.replication import everything, replication
 from lib.resp import Closed, Connection, Error, Timeout
-from lib.server import REPOSITORY, free_port, server_path
+from lib.server import free_port, server_path
 
 pytestmark = [pytest.mark.any_threads, pytest.mark.usefixtures("ours_only")]
-
-CLI = os.path.join(os.path.dirname(server_path()), "keydb-cli")
-CLI = CLI if os.path.exists(CLI) else os.path.join(REPOSITORY, "src", "keydb-cli")
-
-
-def readme_lines():
-    with open(os.path.join(REPOSITORY, "README.md"), encoding="utf-8") as file:
-        chapter = file.read().split("## Moving here from KeyDB\n")[1].split("\n## ")[0]
-    return [line[4:] for line in chapter.split("\n") if line.startswith("    ")]
 
 
 class Machine:
@@ -119,7 +110,9 @@ def test_a_pair_of_ours_from_a_pair_of_keydbs(make_oracle):
                for i in range(4)]
     try:
         eventually(lambda: all(len(w.acknowledged) > 50 for w in writers), "they write")
-        for line in readme_lines():
+        for line in commands_of("Moving here from KeyDB"):
+            if "SHUTDOWN" in line:  # from now on clients write to both of ours
+                assert everything(machine.at("6501")) == everything(machine.at("6502")), "not all has come"
             machine.run(line)
         eventually(lambda: all(w.by_ours > 50 for w in writers), "they write to ours")
     finally:

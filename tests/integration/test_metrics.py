@@ -229,7 +229,8 @@ def test_replication(start):
 @pytest.mark.parametrize("prefix, options", [("repl_backlog_disk_", {}),
                                              ("active_log_disk_", {"active-replica": "yes"})])
 def test_what_is_on_disk(start, play, prefix, options):
-    server = start(dict(options, **{"repl-backlog-disk-reserve": "1mb", "repl-diskless-sync-delay": "0"}))
+    server = start(dict(options, **{"repl-backlog-disk-reserve": "1mb", "repl-diskless-sync-delay": "0"}),
+                   files=["active-node"] if options else [])
     if not options:
         play(server, ("capa", "eof")).full()
     eventually(lambda: server.info("replication").get(prefix + "state") == "ready", "the file")

@@ -14,6 +14,7 @@ import time
 import pytest
 
 from lib.bounds import eventually, scaled
+from lib.readme import CLI, commands_of
 from lib.replication import everything, program
 from lib.resp import Closed, Connection, Error, Timeout
 from lib.seeds import generator, seeds
@@ -22,16 +23,6 @@ from lib.server import REPOSITORY, free_port, server_path
 DEBIAN_FILE = "/etc/redis/redis.conf"
 DEBIAN_UNIT = "/lib/systemd/system/redis-server.service"
 OUR_UNIT = os.path.join(REPOSITORY, "pkg", "keydb-server.service")
-# Sanitizer builds have tools beside the server; else what make leaves in src/.
-CLI = os.path.join(os.path.dirname(server_path()), "keydb-cli")
-CLI = CLI if os.path.exists(CLI) else os.path.join(REPOSITORY, "src", "keydb-cli")
-
-
-def readme_lines():
-    """The commands of the chapter, in order."""
-    with open(os.path.join(REPOSITORY, "README.md"), encoding="utf-8") as file:
-        chapter = file.read().split("## Moving here from Redis\n")[1].split("\n## ")[0]
-    return [line[4:] for line in chapter.split("\n") if line.startswith("    ")]
 
 
 class Machine:
@@ -208,7 +199,7 @@ class At:
 @pytest.mark.any_threads
 @pytest.mark.parametrize("seed", seeds(1))
 def test_readmes_lines_lose_no_acknowledged_write(machine, seed, ours_only):
-    lines = readme_lines()
+    lines = commands_of("Moving here from Redis")
     assert len(lines) >= 10
     machine.install_redis()
     machine.start("redis-server", DEBIAN_UNIT, {})

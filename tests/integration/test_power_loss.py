@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from lib.disk import Disk, File, Recorder
-from lib.power import Round
+from lib.disk import Disk, File
+from lib.power import Round, kills
 from lib.resp import encode
 from lib.rounds import rounds
 from lib.seeds import generator, seeds
@@ -20,13 +20,6 @@ pytestmark = [
 ]
 
 ROUNDS = rounds(1, 40)
-
-
-@pytest.fixture
-def recorder():
-    layer = Recorder()
-    yield layer
-    layer.end()
 
 
 def administration(r, rng):
@@ -73,17 +66,7 @@ def test_everysec(recorder, threads, seed):
 @pytest.mark.parametrize("seed", seeds(ROUNDS))
 def test_after_a_kill(recorder, threads, seed):
     """kill -9, a start on what the kernel has, more writes, and only then the power goes."""
-    def work(r, rng):
-        for _ in range(3):
-            r.run(0.1)
-            if rng.random() < 0.5:
-                r._call("BGREWRITEAOF")
-                r.run(rng.random() * 0.05)
-            r.kill()
-            r.start_again()
-        r.run(0.1)
-
-    one_round(recorder, threads, "always", seed, 16, work)
+    one_round(recorder, threads, "always", seed, 16, lambda r, rng: kills(r, rng, 3))
 
 
 def death_at(recorder, threads, seed, choose, states):

@@ -12,18 +12,11 @@ import tempfile
 import pytest
 
 from integration.test_rdb import until
-from lib.faults import Faults, no_descriptors
+from lib.faults import no_descriptors
 from lib.resp import Closed, Error
 from lib.server import Server
 
 MISCONF = b"MISCONF Redis is configured to save RDB snapshots"
-
-
-@pytest.fixture
-def faults():
-    layer = Faults()
-    yield layer
-    layer.end()
 
 
 class Ends:

@@ -12,7 +12,7 @@ import threading
 import time
 
 from lib.resp import Connection, encode
-from lib.server import free_port
+from lib.server import free_port, serve_all
 
 
 class FaultyProxy:
@@ -25,18 +25,10 @@ class FaultyProxy:
         self.listener.bind(("127.0.0.1", free_port()))
         self.listener.listen(64)
         self.address = self.listener.getsockname()
-        threading.Thread(target=self._accept, daemon=True).start()
+        threading.Thread(target=serve_all, args=(self.listener, self._serve), daemon=True).start()
 
     def close(self):
         self.listener.close()
-
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock):
         with sock, Connection(self.server_address) as server:

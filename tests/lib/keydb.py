@@ -9,7 +9,7 @@ import time
 import uuid
 
 from lib.resp import Closed, Connection, Error, Map, Simple, Timeout, encode
-from lib.server import free_port
+from lib.server import free_port, serve_all
 
 HISTORY_CHARS = 40
 # What clients of it may write, in forms that need no rewriting.
@@ -112,8 +112,8 @@ class Node(Author):
         self.listener.listen(64)
         self.port = self.listener.getsockname()[1]
         self.socks = []
-        for target in (self._accept, self._hear):
-            threading.Thread(target=target, daemon=True).start()
+        threading.Thread(target=serve_all, args=(self.listener, self._serve), daemon=True).start()
+        threading.Thread(target=self._hear, daemon=True).start()
 
     # ---- what it says
 
@@ -177,16 +177,8 @@ class Node(Author):
 
     # ---- who comes
 
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            self.socks.append(sock)
-            threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
-
     def _serve(self, sock):
+        self.socks.append(sock)
         replica, behind = Replica(sock), self.server.connect()
         try:
             file = sock.makefile("rb")

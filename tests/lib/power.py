@@ -379,3 +379,15 @@ class Round:
         for client in self.clients:
             client.thread.join(scaled(30))
         self.server.remove()
+
+
+def kills(r, rng, times):
+    """kill -9, perhaps amid a rewrite, and a start on what the kernel has, with writes between."""
+    for _ in range(times):
+        r.run(0.1)
+        if rng.random() < 0.5:
+            r._call("BGREWRITEAOF")
+            r.run(rng.random() * 0.05)
+        r.kill()
+        r.start_again()
+    r.run(0.1)

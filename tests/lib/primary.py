@@ -5,6 +5,8 @@ import queue
 import socket
 import threading
 
+from lib.server import serve_all
+
 HISTORY = b"0123456789abcdef" * 2 + b"01234567"
 OTHER = b"fedcba9876543210" * 2 + b"fedcba98"
 
@@ -44,7 +46,7 @@ class HandMadePrimary:
         self.port = self.listener.getsockname()[1]
         self.waiting = queue.Queue()
         self.socks = []
-        threading.Thread(target=self._accept, daemon=True).start()
+        threading.Thread(target=serve_all, args=(self.listener, self._greet), daemon=True).start()
 
     def transfer(self, bound_s=30.0):
         return self.waiting.get(timeout=bound_s)
@@ -54,16 +56,8 @@ class HandMadePrimary:
         for sock in self.socks:
             sock.close()
 
-    def _accept(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            self.socks.append(sock)
-            threading.Thread(target=self._greet, args=(sock,), daemon=True).start()
-
     def _greet(self, sock):
+        self.socks.append(sock)
         try:
             file = sock.makefile("rb", buffering=0)
             while True:

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from lib.bounds import BoundPassed, eventually, scaled
@@ -52,6 +53,16 @@ def free_port():
         if port not in _drawn:
             _drawn.append(port)
             return port
+
+
+def serve_all(listener, serve):
+    """serve(socket) of each connection, on a thread of its own, until the listener is closed."""
+    while True:
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return
+        threading.Thread(target=serve, args=(sock,), daemon=True).start()
 
 
 @contextlib.contextmanager
