@@ -89,10 +89,10 @@ def run_again(failed, arguments):
 def main(arguments):
     os.chdir(ROOT)
     server = prepare()
-    # Most tests wait more than they compute: five at a time on two cores; three with a sanitizer.
+    # Most tests wait more than they compute: seven at a time on two cores; four with a sanitizer.
     cores = len(os.sched_getaffinity(0))
     sanitized = any(word in server for word in ("/asan", "/tsan", "/ubsan"))
-    jobs = os.environ.get("PYTEST_JOBS") or str(cores + 1 if sanitized else 2 * cores + 1)
+    jobs = os.environ.get("PYTEST_JOBS") or str(2 * cores if sanitized else 3 * cores + 1)
     spread = ["-n", jobs, "--dist", "load", "--durations=25", "--durations-min=0.5"]
     status, failed = pytest(spread + arguments + FOLDERS)
     # Nothing failed, and yet the status says so: then it was pytest itself.

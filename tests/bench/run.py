@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import rows_active  # noqa: E402
 import rows_commands  # noqa: E402
 import rows_instructions  # noqa: E402
 import rows_load  # noqa: E402
@@ -36,8 +37,11 @@ ROWS = {
     20: rows_replica.row_20,
     5: rows_instructions.row_5,
     21: rows_commands.row_21, 22: rows_commands.row_22,
+    23: rows_active.row_23, 25: rows_active.row_25, 26: rows_active.row_26, 27: rows_active.row_27,
+    28: rows_active.row_28,
 }
 EVERY_COMMAND = [21, 22]
+ACTIVE = [23, 25, 26, 27, 28]
 SHARING = (1, 2, 3, 4, 9, 14)
 
 
@@ -115,10 +119,11 @@ def parse_rows(text):
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--only", type=parse_rows, default=sorted(set(ROWS) - set(EVERY_COMMAND)), metavar="ROW,ROW",
+    parser.add_argument("--only", type=parse_rows, default=sorted(set(ROWS) - set(EVERY_COMMAND) - set(ACTIVE)), metavar="ROW,ROW",
                         help="only these rows of the table in DESIGN.md")
     parser.add_argument("--every-command", nargs="?", const="", metavar="PART",
                         help="only rows 21 and 22; of the commands those that have PART in their name")
+    parser.add_argument("--active", action="store_true", help="only rows 23 to 28: active nodes")
     parser.add_argument("--quick", action="store_true", help="short windows, a tenth of the keys")
     parser.add_argument("--json", metavar="FILE", help="write all figures there as well")
     parser.add_argument("--pairs", type=int, help="pairs of windows (5; quick: 3)")
@@ -168,6 +173,8 @@ def main():
     options = parse_options()
     if options.every_command is not None:
         options.only = EVERY_COMMAND if not options.every_command else [21]
+    if options.active:
+        options.only = ACTIVE
     check_setting(options)
     bench = Bench(options)
     bench.failed = []
