@@ -17,6 +17,7 @@ from lib.links import Links
 from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator
+from lib.server import Server
 
 HOUR_MS = 3600000
 
@@ -117,9 +118,8 @@ class Round:
             config = "active-replica yes\nmulti-master yes\n"
             for reader, writer in self.plan.pulls:
                 if reader == number:
-                    port = self.links.add((reader, writer), lambda writer=writer: self.nodes[writer].address())
-                    config += "replicaof 127.0.0.1 %d\n" % port
-            node = self.make_server(self.options(about), config=config, start=False,
+                    config += "replicaof %s %s\n" % self.place(reader, writer)
+            node = self.make_server(self.options(about), config=config, start=False, kind=self.kind(number),
                                     files=["active-node", "appendonlydir", "dump.rdb"])
             node.threads = about["threads"]
             if about["skew_ms"]:
@@ -129,6 +129,21 @@ class Round:
             node.start()
             self.saved[number] = 0
         self.linked()
+
+    def place(self, reader, writer):
+        """Where the reader finds the writer."""
+        return "127.0.0.1", self.links.add((reader, writer), lambda: self.nodes[writer].address())
+
+    def kind(self, _):
+        return Server
+
+    def mend(self):
+        self.links.mend()
+
+    def part(self):
+        """No link is left."""
+        for pair in self.links:
+            self.links[pair].cut()
 
     def linked(self):
         eventually(lambda: all(self.is_linked(i) for i in range(len(self.nodes))), "all links are up", 90, 0.05)
@@ -197,7 +212,7 @@ class Round:
         time.sleep(lasts)
 
     def do_mend(self, reader, writer, lasts, side):
-        self.links.mend()
+        self.mend()
         time.sleep(lasts / 2)
 
     def do_stop(self, reader, writer, lasts, side):
@@ -274,7 +289,7 @@ class Round:
 
     def check(self):
         self.end_clients(self.clients)
-        self.links.mend()
+        self.mend()
         self.linked()
         if self.plan.waits:
             self.drain()
@@ -304,7 +319,7 @@ class Round:
                 if isinstance(groups, Error) or not groups:
                     return True  # FLUSHALL
                 about = dict(zip(groups[0][::2], groups[0][1::2]))
-                return not about[b"lag"]
+                return not about[b"lag"] and not c.call("XPENDING", "queue", "g", "-", "+", 1, "(undelivered)")
         eventually(is_empty, "the queue is empty", 60, 0.05)
 
     def pops(self):
@@ -331,14 +346,13 @@ class Round:
             if self.plan.nodes[number]["kept"] == "rdb":
                 with node.connect() as c:
                     c.ok("SAVE")
-        for pair in self.links:
-            self.links[pair].cut()
+        self.part()
         before = [digest(node) for node in self.nodes]
         for node in self.nodes:
             node.kill_all()
             node.start()
         assert [digest(node) for node in self.nodes] == before, "from their files"
-        self.links.mend()
+        self.mend()
         self.linked()
         self.equal("after all were killed")
 
@@ -352,26 +366,35 @@ class Round:
 
 
 def run_round(seed, topology, make_server, skews):
-    """Fails with all that is needed to see why."""
     plan = Plan(seed, topology, skews)
+    run_plan(plan, Round(plan, make_server))
+
+
+def run_plan(plan, this):
+    """Fails with all that is needed to see why. KEEP_LOGS=folder: what the nodes said is there then."""
     print(plan, flush=True)
-    this = Round(plan, make_server)
     begun = time.monotonic()
     try:
         this.start()
         this.run()
         this.check()
     except BaseException as trouble:
-        keep = os.environ.get("KEEP_LOGS")
-        if keep:
-            os.makedirs(keep, exist_ok=True)
-            for i, node in enumerate(this.nodes):
-                with open(os.path.join(keep, "%s-%d-%d.log" % (topology, seed, i)), "w", encoding="utf-8") as file:
-                    file.write(node.output())
-        raise AssertionError("SEED=%d TOPOLOGY=%s: %r: %.4000s" % (seed, topology, type(trouble), trouble)) from trouble
+        keep_logs("%s-%d" % (plan.topology, plan.seed), this.nodes)
+        raise AssertionError("SEED=%d TOPOLOGY=%s: %s: %.4000s" % (
+            plan.seed, plan.topology, type(trouble).__name__, trouble)) from trouble
     finally:
         this.close()
-    print("passed: %s; %d pops; %.1f s" % (this.ledger.counts(), sum(len(w.got) for w in this.workers), time.monotonic() - begun))
+    print("passed: %s; %d pops; %.1f s" % (this.ledger.counts(), sum(len(w.got) for w in this.workers),
+                                           time.monotonic() - begun))
 
 
-__all__ = ["TOPOLOGIES", "run_round"]
+def keep_logs(name, nodes):
+    folder = os.environ.get("KEEP_LOGS")
+    if folder:
+        os.makedirs(folder, exist_ok=True)
+        for number, node in enumerate(nodes):
+            with open(os.path.join(folder, "%s-%d.log" % (name, number)), "w", encoding="utf-8") as file:
+                file.write(node.output())
+
+
+__all__ = ["TOPOLOGIES", "Plan", "Round", "run_plan", "run_round"]
