@@ -142,8 +142,8 @@ class Writer(Client):
             if isinstance(reply, Error):
                 assert reply.startswith(REFUSALS), (commands, reply)
                 outcome = "refused"
-            else:
-                outcome = "done"
+            else:  # what deletes what is not there does nothing
+                outcome = "done" if reply != 0 or any(w.there for w in writes) else "refused"
         finally:
             self.ledger.end(writes, outcome)
             self.know(writes, outcome)

@@ -136,7 +136,7 @@ class Ledger:
             if write.unit is not None and write.kind != "counter":
                 units.setdefault(write.unit, []).append(write)
         for unit, writes in units.items():
-            if self.flushes or not (shared_exact or all(w.certain for w in writes)):
+            if not shared_exact:
                 continue  # keys are decided one by one then
             there = {found.get(w.key, {}).get(w.element, 0) > 0 for w in writes}
             if len(there) > 1:

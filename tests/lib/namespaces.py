@@ -127,7 +127,7 @@ class Network:
 
     def move(self, number, address):
         """To an address that nobody has had: the others know no card for it yet."""
-        for words in (("add", address), ("delete", self.addresses[number])):
+        for words in (("delete", self.addresses[number]), ("add", address)):
             ip("-n", self.namespace(number), "address", words[0], words[1] + "/24", "dev", "eth0")
         self.addresses[number] = address
 
