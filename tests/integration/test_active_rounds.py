@@ -5,7 +5,7 @@ import pytest
 
 from lib.active import has_seams
 from lib.active_round import TOPOLOGIES, run_round
-from lib.rounds import rounds
+from lib.rounds import USUAL, rounds
 from lib.seeds import seeds
 from lib.server import is_redis, server_path
 
@@ -13,7 +13,7 @@ from lib.server import is_redis, server_path
 @pytest.mark.long
 @pytest.mark.rounds
 @pytest.mark.any_threads  # each node has 1 or 4, as its round says
-@pytest.mark.parametrize("seed", seeds(rounds(1, 500)))
+@pytest.mark.parametrize("seed", seeds(rounds(1, USUAL)))
 @pytest.mark.parametrize("topology", sorted(TOPOLOGIES))
 def test_round(make_server, topology, seed):
     if is_redis(server_path()):

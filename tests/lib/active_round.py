@@ -6,6 +6,7 @@ and the same program; what happens between the two is up to the machine. EVENTS=
 """
 
 import os
+import shutil
 import time
 
 from lib.active import AT_ONCE, call, cut, digest, told
@@ -186,6 +187,8 @@ class Round:
     # -- events
 
     def run(self):
+        if self.plan.waits:
+            self.agree()
         self.start_clients()
         for event in self.plan.events:
             time.sleep(event[0])
@@ -193,7 +196,7 @@ class Round:
         time.sleep(0.2)
 
     def happen(self, kind, reader, writer, lasts, side):
-        self.log.append((kind, reader, writer))
+        self.log.append("%s %d %d at %d" % (kind, reader, writer, self.ledger.now()))
         getattr(self, "do_" + kind.replace("-", "_"))(reader, writer, lasts, side)
 
     def do_cut(self, reader, writer, lasts, side):
@@ -304,7 +307,7 @@ class Round:
             found = contents(c)
         exact = not (self.plan.short_logs or self.ended or self.plan.flushes)
         wrong = self.ledger.check(found, exact) + self.pops()
-        assert not wrong, "%d are wrong: %s" % (len(wrong), "\n".join(wrong[:12]))
+        assert not wrong, "%d are wrong: %s" % (len(wrong), "\n".join(wrong[:12] + self.log))
         if self.plan.again:
             self.from_files()
 
@@ -315,7 +318,7 @@ class Round:
         return told(self.nodes) == before and all(conflicts == "0" for _, conflicts in before)
 
     def drain(self):
-        """All that is in the queue is given."""
+        """All that is in the queue is given, and what was given to clients that had gone is put back and given again."""
         def is_empty():
             with self.nodes[0].connect() as c:
                 c.ok("SELECT", DATABASE)
@@ -327,7 +330,17 @@ class Round:
                 last = dict(zip(groups[0][::2], groups[0][1::2]))[b"last-delivered-id"]
                 return not c.call("XRANGE", "queue", b"(" + last, "+", "COUNT", 1) and \
                     not c.call("XPENDING", "queue", "g", "-", "+", 1, "(undelivered)")
-        eventually(is_empty, "the queue is empty", 60, 0.05)
+
+        def stays_empty():
+            before = sum(len(w.got) for w in self.workers)
+            time.sleep(1.5)
+            return is_empty() and before == sum(len(w.got) for w in self.workers)
+        eventually(stays_empty, "the queue is empty", 90, 0.05)
+
+    def agree(self):
+        """Nobody gives anything alone any more."""
+        eventually(lambda: all(about["active_members"] == str(len(self.nodes)) and about["active_members_agree"] == "1"
+                               for about in map(replication, self.nodes)), "they agree", 60, 0.05)
 
     def pops(self):
         """What is wrong with who was given what."""
@@ -338,7 +351,9 @@ class Round:
             for element, number in worker.got:
                 given.setdefault(element, []).append(number)
         pushed = [w for w in self.ledger.writes if w.kind == "queue"]
-        missing = [w.element for w in pushed if w.certain and w.element not in given]
+        missing = ["%s at %d" % (w.element, w.begun) for w in pushed if w.certain and w.element not in given]
+        if missing:
+            print("given to nobody: %s" % missing)
         wrong = ["given to nobody: %s" % missing] if len(missing) > 2 * sum(w.gone for w in self.workers) else []
         for element, numbers in sorted(given.items()):
             if len(numbers) > (len(self.nodes) if self.parted else 1) and not self.lost:
@@ -400,6 +415,11 @@ def keep_logs(name, nodes):
         for number, node in enumerate(nodes):
             with open(os.path.join(folder, "%s-%d.log" % (name, number)), "w", encoding="utf-8") as file:
                 file.write(node.output())
+            for kept in ("dump.rdb", "appendonlydir"):
+                if os.path.exists(node.file(kept)):
+                    shutil.copytree(node.directory, os.path.join(folder, "%s-%d.dir" % (name, number)), dirs_exist_ok=True,
+                                    ignore=lambda _, names: [n for n in names if n.endswith("sock")])
+                    break
 
 
 __all__ = ["TOPOLOGIES", "Plan", "Round", "run_plan", "run_round"]
