@@ -339,8 +339,12 @@ class Round:
 
     def agree(self):
         """Nobody gives anything alone any more."""
-        eventually(lambda: all(about["active_members"] == str(len(self.nodes)) and about["active_members_agree"] == "1"
-                               for about in map(replication, self.nodes)), "they agree", 60, 0.05)
+        def look():
+            return [(about["active_members"], about["active_members_agree"]) for about in map(replication, self.nodes)]
+        try:
+            eventually(lambda: look() == [(str(len(self.nodes)), "1")] * len(self.nodes), "they agree", 30, 0.05)
+        except BoundPassed as passed:
+            raise AssertionError("%s: %s" % (passed, look())) from None
 
     def pops(self):
         """What is wrong with who was given what."""
@@ -352,13 +356,22 @@ class Round:
                 given.setdefault(element, []).append(number)
         pushed = [w for w in self.ledger.writes if w.kind == "queue"]
         missing = ["%s at %d" % (w.element, w.begun) for w in pushed if w.certain and w.element not in given]
-        if missing:
-            print("given to nobody: %s" % missing)
-        wrong = ["given to nobody: %s" % missing] if len(missing) > 2 * sum(w.gone for w in self.workers) else []
+        wrong = []
+        if len(missing) > 2 * sum(w.gone for w in self.workers) and not self.plan.short_logs:
+            wrong = ["given to nobody: %s%s" % (missing, self.where(missing[0].split()[0]))]
         for element, numbers in sorted(given.items()):
             if len(numbers) > (len(self.nodes) if self.parted else 1) and not self.lost:
                 wrong.append("%s was given to %s" % (element, numbers))
         return wrong
+
+    def where(self, element):
+        """What is known of an entry of the stream."""
+        if self.plan.waits != "XREADGROUP":
+            return ""
+        with self.nodes[0].connect() as c:
+            c.ok("SELECT", DATABASE)
+            ids = [i for i, fields in c.call("XRANGE", "queue", "-", "+") if fields[1] == element.encode()]
+            return ", %s is %s, pending: %s" % (element, ids, ids and c.call("XPENDING", "queue", "g", ids[0], ids[0], 5))
 
     def from_files(self):
         """Each begins alone, from what it has on its disk."""
