@@ -45,8 +45,7 @@ static bool is_covered(const struct version_vector *positions, struct dot dot)
 /* True when the dot is one that we have run; of a key without one we have not. */
 static bool is_applied(const struct merge *m, struct dot dot)
 {
-    return dot.stamp > 0 &&
-           dot_sequence(dot) <= origins_at(m->origins, dot_origin(dot))->position;
+    return dot.stamp > 0 && dot_sequence(dot) <= origins_at(m->origins, dot_origin(dot))->position;
 }
 
 static bool take_theirs(struct merge *m, const struct snapshot_key *k)
