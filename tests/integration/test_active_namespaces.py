@@ -129,7 +129,7 @@ def test_an_address_that_changes(make_server, network):
         c.ok("REPLICAOF", made.address(1), PORT)
         c.ok("REPLICAOF", "REMOVE", old, PORT)
     check_count([a, b], 4, "at the new one")
-    assert replication(a)["active_origins"] == "3" and "gets everything" not in a.output() + b.output()
+    assert replication(a)["active_origins"] == "2" and "gets everything" not in a.output() + b.output()
     check_quiet([a, b])
 
 

@@ -184,7 +184,7 @@ class Producer(Client):
             outcome = "refused" if isinstance(c.call(*words), Error) else "done"
         finally:
             self.ledger.end(write, outcome)
-        self.over.wait(0.01 * self.random.random())
+        self.over.wait(0.04 * self.random.random())
 
 
 class Worker(Client):

@@ -94,8 +94,10 @@ class Ledger:
                 possible = possible | {there}
         return possible
 
-    def check(self, found, shared_exact):
+    def check(self, found, shared_exact, own_exact=True):
         """found: {key: {element: count}}, and for counters {key: {"": value}}. The list of what is wrong."""
+        def is_exact(key):
+            return shared_exact if key.startswith("shared") else own_exact
         wrong = []
         elements, counters = {}, {}
         for write in self.writes:
@@ -107,7 +109,7 @@ class Ledger:
             count = found.get(key, {}).get(element, 0)
             if count > 1:
                 wrong.append("%s has %s %d times" % (key, element, count))
-            if key.startswith("shared") and not shared_exact:
+            if not is_exact(key):
                 continue
             possible = self._states(history)
             if (count > 0) not in possible:
@@ -120,7 +122,7 @@ class Ledger:
                 if element != "" and (key, element) not in elements:
                     wrong.append("%s: nobody wrote %s" % (key, element))
         for key, writes in counters.items():
-            if (key.startswith("shared") and not shared_exact) or self.flushes:
+            if not is_exact(key) or self.flushes:
                 continue
             value = int(found.get(key, {}).get("", 0))
             least = sum(w.amount for w in writes if w.certain)

@@ -306,7 +306,9 @@ class Round:
         with self.nodes[-1].connect() as c:
             found = contents(c)
         exact = not (self.plan.short_logs or self.ended or self.plan.flushes)
-        wrong = self.ledger.check(found, exact) + self.pops()
+        # With short logs keys are decided whole again and again, and by states too, which nobody has written.
+        strict = not self.plan.short_logs or "STRICT" in os.environ
+        wrong = self.ledger.check(found, exact, strict) + self.pops()
         assert not wrong, "%d are wrong: %s" % (len(wrong), "\n".join(wrong[:12] + self.log))
         if self.plan.again:
             self.from_files()
@@ -348,8 +350,8 @@ class Round:
 
     def pops(self):
         """What is wrong with who was given what."""
-        if not self.plan.waits or self.plan.flushes:
-            return []
+        if not self.plan.waits or self.plan.flushes or self.plan.short_logs:
+            return []  # what is given to a node that gets a whole data set instead may be lost
         given = {}
         for worker in self.workers:
             for element, number in worker.got:
@@ -357,7 +359,7 @@ class Round:
         pushed = [w for w in self.ledger.writes if w.kind == "queue"]
         missing = ["%s at %d" % (w.element, w.begun) for w in pushed if w.certain and w.element not in given]
         wrong = []
-        if len(missing) > 2 * sum(w.gone for w in self.workers) and not self.plan.short_logs:
+        if len(missing) > 2 * sum(w.gone for w in self.workers):
             wrong = ["given to nobody: %s%s" % (missing, self.where(missing[0].split()[0]))]
         for element, numbers in sorted(given.items()):
             if len(numbers) > (len(self.nodes) if self.parted else 1) and not self.lost:
