@@ -352,7 +352,7 @@ $(fuzz_progs): %: %.o $(present_libs)
 
 # ---- What a user calls. These targets install what is missing, then call make again, because the
 # libraries' flags are read when a Makefile starts.
-.PHONY: help run test gate test-all test-long test-keys test-unit test-unit-built test-integration test-real test-clients bench analyze tidy format fuzz install uninstall \
+.PHONY: help run test gate test-all test-long test-active-rounds test-keys test-unit test-unit-built test-integration test-real test-clients bench analyze tidy format fuzz install uninstall \
         clean deps unit-programs fuzz-programs header-checks analyze-checks
 
 # Without a -j from the caller use the cores there are.
@@ -370,6 +370,7 @@ help:
 	@echo "make test-unit        unit tests, one cmocka program a file (debug variant by default)"
 	@echo "make test-integration pytest over tests/integration, tests/differential (PYTEST_ARGS=...)"
 	@echo "make test-long        kills, losses of power and mutated payloads for long (ROUNDS=500)"
+	@echo "make test-active-rounds  random rounds of active replicas (ROUNDS=200 each; SEED=17 TOPOLOGY=ring: one again)"
 	@echo "make test-real        modules that people run, from their packages"
 	@echo "make test-clients     client libraries and job queues of other languages (CLIENTS='python node go java')"
 	@echo "make fuzz             libFuzzer targets, FUZZ_SECONDS=60 each"
@@ -433,6 +434,15 @@ ROUNDS ?= 500
 test-long: all
 	@ROUNDS=$(ROUNDS) $(run_pytest) -m rounds
 	+@$(if $(filter release,$(base_variant)),$(submake) DEBUG=1 test-keys,$(submake) test-keys)
+
+# Active replicas in all topologies, so many rounds each; and in network namespaces, a tenth of that. SEED and TOPOLOGY
+# are those that a failing round has printed. A debug build sets nodes' clocks as well.
+SEED ?=
+TOPOLOGY ?=
+test-active-rounds: all
+	@ROUNDS=$(ROUNDS) KEYDB_TEST_SEED=$(SEED) \
+	    KEYDB_TEST_FOLDERS="tests/integration/test_active_rounds.py tests/integration/test_active_namespaces.py" \
+	    $(run_pytest) -q --long -m rounds $(if $(TOPOLOGY),-k $(TOPOLOGY)-)
 
 # The keys that commands touch against those that access control checks: 2,000 commands a round.
 test-keys: $(BUILD)/unit/commands/test_acl_keys

@@ -228,11 +228,11 @@ def end_all(servers):
 @pytest.fixture
 def make_server(threads):
     """make_server(options={...}, config=..., files={...}): a private server, started.  files
-    names what it may leave in its directory."""
+    names what it may leave in its directory, kind another class of servers."""
     servers = []
 
-    def make(options=None, config=None, password=None, files=(), path=None, start=True):
-        server = Server(path, threads, options, config, password)
+    def make(options=None, config=None, password=None, files=(), path=None, start=True, kind=Server):
+        server = kind(path, threads, options, config, password)
         server.expected_files |= set(files)
         if "unixsocket" in server.options:
             server.expected_files.add(server.options["unixsocket"])

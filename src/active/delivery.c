@@ -547,6 +547,9 @@ void delivery_begin(struct node *n)
 {
     it.node = n;
     it.begin_ms = mono_ms();
+    /* Above all numbers of this node's former lives: what was given to their clients may come yet.
+     */
+    it.last_number = origins_at(node_origins(n), node_self(n))->id.epoch;
     membership_init(&it.members, node_id(n));
     radix_init(&it.lives);
     radix_init(&it.hosts);

@@ -38,7 +38,14 @@ static uint64_t now_stamp(const struct hlc *c)
 uint64_t hlc_next(struct hlc *c)
 {
     uint64_t now = now_stamp(c);
-    c->last = now > c->last ? now : c->last + 1;
+    c->last = now > c->last ? now : (c->last | 1) + 1;
+    return c->last;
+}
+
+uint64_t hlc_next_state(struct hlc *c)
+{
+    uint64_t now = now_stamp(c);
+    c->last = (now > c->last ? now : c->last + 1) | 1;
     return c->last;
 }
 

@@ -1,6 +1,6 @@
 /* The clock of an active replica: stamps that give all writes of all nodes one order.
  *
- *   bits 16-63  milliseconds since 1970       bits 0-15  a counter
+ *   bits 16-63  milliseconds since 1970       bits 0-15  a counter, odd for states
  *
  * Invariants: a clock never goes back; what it gives is above all that it gave or saw before. So a
  * write that was made after another one was seen has the greater stamp, whatever the wall clocks
@@ -34,8 +34,15 @@ static inline int64_t hlc_stamp_ms(uint64_t stamp)
     return (int64_t)(stamp >> HLC_COUNTER_BITS);
 }
 
-/* A stamp for a write. */
+/* A stamp for a write of a client: an even one. */
 uint64_t hlc_next(struct hlc *c);
+/* One for a state, by which a node says what it has and nobody writes: an odd one. */
+uint64_t hlc_next_state(struct hlc *c);
+static inline bool hlc_is_state(uint64_t stamp)
+{
+    return stamp & 1;
+}
+
 /* The clock as a promise: every later write's stamp is above it. */
 uint64_t hlc_tell(struct hlc *c);
 /* A stamp was seen. False, and nothing changes, when it is too far ahead: refuse its link. */

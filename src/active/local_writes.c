@@ -50,13 +50,14 @@ void local_writes_deinit(struct local_writes *own)
 }
 
 /* The unit's dot is the next one of ours: behind the position, and behind those that wait. */
-static void enqueue_unit(struct local_writes *own, int db, struct slice commands, bool is_large)
-    REQUIRES(keyspace_lock);
-static void enqueue_unit(struct local_writes *own, int db, struct slice commands, bool is_large)
+static void enqueue_unit(struct local_writes *own, uint64_t stamp, int db, struct slice commands,
+                         bool is_large) REQUIRES(keyspace_lock);
+static void enqueue_unit(struct local_writes *own, uint64_t stamp, int db, struct slice commands,
+                         bool is_large)
 {
     uint64_t waiting = own->count - own->taken;
     uint64_t sequence = origins_at(own->origins, own->self)->position + waiting + 1;
-    struct dot dot = dot_of(hlc_next(own->clock), own->self, sequence);
+    struct dot dot = dot_of(stamp, own->self, sequence);
     struct unit *unit = unit_create_sound(dot, db, commands);
     assert(own->self != 0);
     unit->is_large = is_large;
@@ -81,7 +82,7 @@ static void enqueue_large(struct local_writes *own, int db, struct slice command
     log_notice("A write of %zu bytes is longer than what is told to active replicas: they get %s",
                commands.len, keys.len > 0 ? "the whole data set" : "nothing of it");
     if (keys.len > 0) {
-        enqueue_unit(own, db, buf_slice(&keys), true);
+        enqueue_unit(own, hlc_next(own->clock), db, buf_slice(&keys), true);
     }
     buf_deinit(&keys);
 }
@@ -91,7 +92,7 @@ static void enqueue(struct local_writes *own, int db, struct slice commands)
 static void enqueue(struct local_writes *own, int db, struct slice commands)
 {
     if (commands.len <= local_writes_bound) {
-        enqueue_unit(own, db, commands, false);
+        enqueue_unit(own, hlc_next(own->clock), db, commands, false);
     } else {
         enqueue_large(own, db, commands);
     }
@@ -101,6 +102,16 @@ void local_writes_tell(struct local_writes *own, int db, struct slice commands)
 {
     assert(!own->open);
     enqueue(own, db, commands);
+}
+
+void local_writes_tell_state(struct local_writes *own, int db, struct slice commands)
+{
+    assert(!own->open);
+    if (commands.len <= local_writes_bound) {
+        enqueue_unit(own, hlc_next_state(own->clock), db, commands, false);
+    } else {
+        enqueue_large(own, db, commands);
+    }
 }
 
 uint64_t local_writes_last(const struct local_writes *own)

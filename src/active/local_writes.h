@@ -53,6 +53,9 @@ void local_writes_deinit(struct local_writes *own);
 /* A unit of the node itself, which no command of a client made. */
 void local_writes_tell(struct local_writes *own, int db, struct slice commands)
     REQUIRES(keyspace_lock);
+/* The same of states (KEYDB.STATE, KEYDB.DIGESTS). */
+void local_writes_tell_state(struct local_writes *own, int db, struct slice commands)
+    REQUIRES(keyspace_lock);
 /* The number of our last unit, of those that wait too; 0: none. */
 uint64_t local_writes_last(const struct local_writes *own) REQUIRES(keyspace_lock);
 /* The first unit that waits, which is the caller's then; NULL when there is none. */

@@ -17,6 +17,7 @@ void log_head_deinit(struct log_head *h)
     buf_deinit(&h->words);
     buf_deinit(&h->key);
     buf_deinit(&h->changes);
+    buf_deinit(&h->later);
 }
 
 static void forget_unit(struct log_head *h)
@@ -37,6 +38,7 @@ void log_head_switch(struct log_head *h, void (*write)(struct slice record))
     /* The files that begin now have everything up to here. */
     forget_unit(h);
     forget_changes(h);
+    buf_clear(&h->later);
     h->merges = false;
     h->write = write;
 }
@@ -116,6 +118,10 @@ void log_head_own(struct log_head *h, const struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
     struct effect effect;
+    if (h->merges) {
+        buf_append(&h->later, (const char *)&unit->dot, sizeof(unit->dot));
+        return;
+    }
     begin(h, unit->dot);
     while (h->waits && unit_command_next(unit, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
@@ -139,6 +145,13 @@ void log_head_end(struct log_head *h)
 {
     h->merges = false;
     log_head_flush(h);
+    for (size_t at = 0; at < h->later.len; at += sizeof(struct dot)) {
+        struct dot dot;
+        memcpy(&dot, h->later.data + at, sizeof(dot));
+        begin(h, dot);
+        log_head_flush(h);
+    }
+    buf_clear(&h->later);
 }
 
 void log_head_touch(struct log_head *h, int db, struct slice key, struct dot dot)

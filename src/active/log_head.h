@@ -16,7 +16,8 @@
  * A unit of ours waits here from when it has its dot (local_writes.h) until the door tells the AOF
  * what it did, which is at once, as local_writes is registered before it; a peer's from when the
  * merge begins with it until its unit of the door ends. A unit of which the AOF is told nothing is
- * a record of its own, before the next one and at the end of the hold at the latest.
+ * a record of its own, before the next one and at the end of the hold at the latest; one of ours
+ * that a peer's has us tell (delivery.h) stands alone behind that one.
  *
  * State: keyspace (exclusive mode). */
 #ifndef ACTIVE_LOG_HEAD_H
@@ -45,6 +46,7 @@ struct log_head {
     struct dot key_dot;
     struct buf changes; /* of conflicts */
     int change_count;
+    struct buf later; /* dots of units of ours that were told amid a merge */
 };
 
 /* Without a log; databases are counted from `first_db`. */
@@ -55,7 +57,7 @@ void log_head_deinit(struct log_head *h);
 void log_head_switch(struct log_head *h, void (*write)(struct slice record))
     REQUIRES(keyspace_lock);
 
-/* A unit of our own has its dot. */
+/* A unit of our own has its dot. Amid a peer's it is one without keys. */
 void log_head_own(struct log_head *h, const struct unit *unit) REQUIRES(keyspace_lock);
 /* A peer's unit is merged between these two; the latter behind the end of its unit of the door. Dot
  * {0, 0}: it is a key of a data set. */

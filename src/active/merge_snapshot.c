@@ -2,6 +2,7 @@
  * the writes that their positions cover; what we have beyond those is ours alone. While the window
  * has all of that, theirs with ours on top is the fold of both, if ours is later; otherwise, and
  * where the window lacks some, a choice is made and told as a state. */
+#include "active/hlc.h"
 #include "active/merge_priv.h"
 
 struct snapshot_key {
@@ -41,6 +42,12 @@ static bool is_covered(const struct version_vector *positions, struct dot dot)
     return dot.stamp > 0 && version_vector_has(positions, dot);
 }
 
+/* True when the dot is one that we have run; of a key without one we have not. */
+static bool is_applied(const struct merge *m, struct dot dot)
+{
+    return dot.stamp > 0 && dot_sequence(dot) <= origins_at(m->origins, dot_origin(dot))->position;
+}
+
 static bool take_theirs(struct merge *m, const struct snapshot_key *k)
 {
     if (!same_content(m, k) &&
@@ -67,9 +74,10 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
             continue;
         }
         /* Where they have nothing, that may be because of a later deletion; but it was made by
-         * somebody who did not know of ours, and the write wins then. */
+         * somebody who did not know of ours, and the write wins then. Nor does a state overwrite
+         * what its node did not know. */
         if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) &&
-            (later || !there)) {
+            (later || !there || hlc_is_state(k->dot.stamp))) {
             first = i;
             exact = later;
         } else if (!later || w->effect.class == EFFECT_STATE) {
@@ -100,6 +108,22 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
     return true;
 }
 
+/* Of a key on both sides, of which one content is to stand. Who knows the other's last write goes
+ * before who does not; a client's write goes before a state, by which nobody wrote; and otherwise
+ * the later one. */
+static bool theirs_stands(const struct merge *m, const struct snapshot_key *k, struct dot ours)
+{
+    bool we_know = is_applied(m, k->dot), they_know = is_covered(k->snapshot->positions, ours);
+    bool is_state = hlc_is_state(k->dot.stamp), ours_is_state = hlc_is_state(ours.stamp);
+    if (we_know != they_know) {
+        return they_know;
+    }
+    if (is_state != ours_is_state) {
+        return ours_is_state;
+    }
+    return origins_compare(m->origins, k->dot, ours) > 0;
+}
+
 /* Some of what is ours alone has left the window: one of the two stands. */
 static bool meet_choice(struct merge *m, const struct snapshot_key *k)
 {
@@ -110,11 +134,10 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
         return true;
     }
     if (here && there) {
-        taken = origins_compare(m->origins, k->dot, ours) > 0;
+        taken = theirs_stands(m, k, ours);
     } else if (there) {
         /* A dot that we have applied, and no key: we deleted it. */
-        taken = k->dot.stamp == 0 ||
-                dot_sequence(k->dot) > origins_at(m->origins, dot_origin(k->dot))->position;
+        taken = !is_applied(m, k->dot);
     } else {
         taken = is_covered(k->snapshot->positions, ours);
     }

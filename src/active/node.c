@@ -472,7 +472,7 @@ static void tell_command(struct node *n, int db, struct slice command, int64_t n
 static void tell_command(struct node *n, int db, struct slice command, int64_t now_ms)
 {
     conflicts_told(n->merge.conflicts, command.len, now_ms);
-    local_writes_tell(&n->own, db, command);
+    local_writes_tell_state(&n->own, db, command);
     node_settle(n);
 }
 

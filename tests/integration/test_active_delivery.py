@@ -305,3 +305,30 @@ def test_logs_and_replicas_know_what_is_undelivered(make_node, make_server, make
             [b"x", [[one, [b"f", b"1"]], [two, [b"f", b"2"]]]]]
         have([[one, b"me"], [two, b"me"]])
         assert [dict(zip(i[::2], i[1::2]))[b"name"] for i in c.call("XINFO", "CONSUMERS", "x", "g")] == [b"me"]
+
+
+@pytest.mark.parametrize("take,put", [(pop_one, ("RPUSH", "q")), (read_one, ("XADD", "q", "*", "f"))],
+                         ids=("BLPOP", "XREADGROUP"))
+def test_a_log_of_who_was_given_something(make_node, take, put):
+    """Nodes whose clients another node has served begin again from their logs, with nothing missing in them."""
+    nodes = waiting(make_node, 2, appendonly="yes", files=("appendonlydir",))
+    with nodes[0].connect() as a, nodes[1].connect() as b:
+        if put[0] == "XADD":
+            a.ok("XGROUP", "CREATE", "q", "g", "0", "MKSTREAM")
+            check_equal(nodes, "the group")
+        for i in range(20):
+            for c in (a, b):
+                c.send(*(("BLPOP", "q", 0) if put[0] == "RPUSH" else
+                         ("XREADGROUP", "GROUP", "g", "me", "COUNT", 1, "BLOCK", 0, "STREAMS", "q", ">")))
+            for c in nodes:
+                with c.connect() as other:
+                    other.call(*put, "e%d" % i)
+            for c in (a, b):
+                assert c.read()
+    check_equal(nodes, "given")
+    for node in nodes:
+        node.kill_all()
+        node.start()
+    for node in nodes:
+        follow(node, *[p for p in nodes if p is not node])
+    check_equal(nodes, "from their logs")

@@ -163,10 +163,9 @@ static void record(struct group *g, const struct node *n, struct unit *unit)
 }
 
 /* The commands, which have been run, are the node's next unit. */
-static void tell(struct node *n, int db, struct slice commands)
+static void tell(struct node *n, uint64_t stamp, int db, struct slice commands)
 {
-    struct dot dot =
-        dot_of(hlc_next(&n->clock), n->self, origins_at(&n->origins, n->self)->position + 1);
+    struct dot dot = dot_of(stamp, n->self, origins_at(&n->origins, n->self)->position + 1);
     struct unit *unit = unit_create(dot, db, commands);
     assert(unit);
     merge_own(&n->merge, unit);
@@ -253,7 +252,7 @@ bool node_write(struct node *n, int db, struct slice commands)
     struct model before = n->model;
     bool good = run_all(n, db, commands, &all);
     if (good) {
-        tell(n, db, buf_slice(&all));
+        tell(n, hlc_next(&n->clock), db, buf_slice(&all));
     } else {
         n->model = before;
     }
@@ -278,7 +277,7 @@ void node_tend(struct node *n)
         }
         buf_deinit(&words);
         conflicts_told(n->merge.conflicts, command.len, n->group->now_ms);
-        tell(n, db, buf_slice(&command));
+        tell(n, hlc_next_state(&n->clock), db, buf_slice(&command));
         n->group->states++;
     }
     buf_deinit(&key);

@@ -33,9 +33,11 @@ static void test_clock(void **state)
     struct hlc c = {.wall_ms = test_wall_ms};
     test_now_ms = 1000;
     assert_true(hlc_next(&c) == 1000 << 16);
-    assert_true(hlc_next(&c) == (1000 << 16) + 1);
-    test_now_ms = 900; /* the wall clock goes back, this one does not */
     assert_true(hlc_next(&c) == (1000 << 16) + 2);
+    assert_true(hlc_next_state(&c) == (1000 << 16) + 3 && hlc_is_state(c.last));
+    assert_true(hlc_next_state(&c) == (1000 << 16) + 5);
+    test_now_ms = 900; /* the wall clock goes back, this one does not */
+    assert_true(hlc_next(&c) == (1000 << 16) + 6 && !hlc_is_state(c.last));
     assert_int_equal(hlc_ms(&c), 1000);
     assert_true(hlc_see(&c, (5000 << 16) + 7));
     assert_true(hlc_next(&c) == (5000 << 16) + 8);
@@ -48,10 +50,10 @@ static void test_clock(void **state)
     assert_int_equal(hlc_ms(&c), 5000 + 99100 - 991);
     test_now_ms = 1000000; /* our own clock has come so far */
     assert_true(hlc_tell(&c) == UINT64_C(1000000) << 16);
-    assert_true(hlc_next(&c) == (UINT64_C(1000000) << 16) + 1);
+    assert_true(hlc_next(&c) == (UINT64_C(1000000) << 16) + 2);
     uint64_t day = (uint64_t)(1000000 + DAY_MS) << 16;
     assert_false(hlc_see(&c, day + (1 << 16)));
-    assert_true(c.last == (UINT64_C(1000000) << 16) + 1);
+    assert_true(c.last == (UINT64_C(1000000) << 16) + 2);
     assert_true(hlc_see(&c, day));
     assert_true(c.last == day);
 }
