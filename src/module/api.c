@@ -29,6 +29,7 @@ static const struct api_function *const tables[] = {
     key_stream_functions,   info_functions,           server_info_functions,
     user_functions,         fork_functions,           config_functions,
     client_functions,       filter_functions,         auth_functions,
+    promise_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

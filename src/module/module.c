@@ -13,6 +13,7 @@
 #include "module/info.h"
 #include "module/loader.h"
 #include "module/main_loop.h"
+#include "module/promises.h"
 #include "module/server_events.h"
 #include "module/threads.h"
 #include "module/timers.h"
@@ -42,6 +43,7 @@ void module_teardown(void)
     modules_set_list(NULL);
     modules_set_allow_load_aside(NULL);
     io_teardown();
+    promises_teardown();
     main_loop_teardown();
     event_loop_teardown();
     timers_teardown();
