@@ -74,7 +74,9 @@ static bool connection_authenticate(struct call *c, struct slice user, struct sl
     if (answer == AUTH_LEFT) {
         granted = auth_check(c->session, user, password);
         if (!granted) {
-            acl_log_note(c->session, c->cmd, ACL_DENIED_AUTH,
+            /* One that has waited is another thread's client, which cannot be looked at. */
+            static const struct session unseen;
+            acl_log_note(c->retry ? &unseen : c->session, c->cmd, ACL_DENIED_AUTH,
                          c->nested ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL, user, c->argv[0]);
         }
     }

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
+#include "value/module.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -455,7 +456,10 @@ void propagate_key_to_peers(struct call *c, struct db *db, const struct key *key
     char text[PROPAGATE_NUMBER_BYTES];
     struct buf payload = {0};
     int64_t at_ms = entry_expiry_ms(e);
+    int before = module_value_db;
+    module_value_db = db->id;
     door.write_payload(&payload, e);
+    module_value_db = before;
     struct slice words[] = {SLICE("RESTORE"),
                             key->name,
                             propagate_number(at_ms == ENTRY_NO_EXPIRY ? 0 : at_ms, text),
