@@ -634,7 +634,7 @@ static int take_arguments(RedisModuleCtx *ctx, String **argv, int argc)
             uses_aux2 = 1;
         } else if (strcmp(word, "noaux") == 0) {
             no_aux = 1;
-        } else if (strcasecmp(word, "saves") == 0) {
+        } else if (strcmp(word, "saves") == 0) {
             notes_saves = 1;
         } else if (strcmp(word, "refuse") == 0) {
             refuses = 1;
