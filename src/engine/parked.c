@@ -36,6 +36,7 @@ struct parked_call {
     uint64_t ticks;          /* its runs took */
     bool wrote;              /* the log has grown by it */
     bool stays;              /* CLIENT UNBLOCK leaves it waiting */
+    bool goes;               /* its owner has gone while it was tried */
     bool adopted;            /* the session is the owner's, and */
     unsigned targets;        /* these logs are told */
     uint32_t secrets;        /* call.secrets */
@@ -234,7 +235,11 @@ static struct call call_of(struct parked_call *p)
 bool parked_end(struct parked_call *p, enum parked_reason reason)
 {
     assert(p->stage != PARKED_NEW);
-    if (p->stage == PARKED_DONE || p == tried) {
+    if (p->stage == PARKED_DONE) {
+        return false;
+    }
+    if (p == tried) { /* a module's, which has let go of the lock for the world */
+        p->goes = true;
         return false;
     }
     reply_begin(&builder, p->session->proto);
@@ -279,7 +284,7 @@ static void run_allowed(struct parked_call *p, struct call *c)
     buf_deinit(&error);
 }
 
-/* Runs it again; true when it has its reply. */
+/* Runs it again; true when it has its reply, or its owner has gone meanwhile. */
 static bool run_again(struct parked_call *p, int64_t now_ms) REQUIRES(keyspace_lock)
 {
     struct call c = call_of(p);
@@ -296,10 +301,11 @@ static bool run_again(struct parked_call *p, int64_t now_ms) REQUIRES(keyspace_l
     /* What a module replies, or whether it does, is its own affair. */
     assert(p->cmd->flags & CMD_MODULE ? !c.waits || reply_bytes(&builder) == 0
                                       : c.waits == (reply_bytes(&builder) == 0));
-    if (!c.waits) {
+    bool done = !c.waits || p->goes;
+    if (done) {
         conclude(p);
     }
-    return !c.waits;
+    return done;
 }
 
 /* One that is not a client's. It may be gone when it has its reply. */

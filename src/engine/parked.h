@@ -46,7 +46,8 @@ enum parked_reason {
     PARKED_GONE,      /* replies nothing: nobody is there to read it */
 };
 /* Ends the wait for a reason of the owner's. False when it is done already (finish has been called,
- * or nothing is left to be told) or is being tried. finish is not called for this. */
+ * or nothing is left to be told) or is being tried (finish will be called). finish is not called
+ * for this. */
 bool parked_end(struct parked_call *p, enum parked_reason reason) REQUIRES(keyspace_lock);
 /* Whether it is being run again right now, `finish` included. */
 bool parked_is_tried(const struct parked_call *p) REQUIRES(keyspace_lock);

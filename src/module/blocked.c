@@ -187,6 +187,8 @@ void blocked_begin_idle(RedisModuleBlockedClient *b)
 
 /* Whoever cannot wait has the error as its reply. */
 static RedisModuleBlockedClient *block(RedisModuleCtx *ctx, RedisModuleBlockedClient *b)
+    REQUIRES(keyspace_lock);
+static RedisModuleBlockedClient *block(RedisModuleCtx *ctx, RedisModuleBlockedClient *b)
 {
     const char *why = ctx->call ? refusal(ctx) : "";
     if (why || ctx->blocks) {

@@ -178,7 +178,7 @@ static int rm_abort(RedisModuleCallReply *reply, void **private_data)
 {
     keyspace_assert_exclusive();
     struct promise *p = call_reply_promise(reply);
-    if (!p || p->over || !parked_end(p->parked, PARKED_GONE)) {
+    if (!p || p->over || parked_is_tried(p->parked) || !parked_end(p->parked, PARKED_GONE)) {
         return REDISMODULE_ERR;
     }
     if (private_data) {

@@ -34,7 +34,7 @@ def load_filter(server):
 def load_documents(server):
     with server.client() as client:
         for i in range(1000):
-            client.call("JSON.SET", "j:%d" % i, "$", '{"name":"name %d","n":%d,"list":[1,2,3],"deep":{"x":"y"}}' % (i, i))
+            client.call("JSON.SET", "j:%012d" % i, "$", '{"name":"name %d","n":%d,"list":[1,2,3],"deep":{"x":"y"}}' % (i, i))
 
 
 def load_index(server):
@@ -42,7 +42,7 @@ def load_index(server):
     with server.client() as client:
         client.call("FT.CREATE", "idx", "PREFIX", "1", "doc:", "SCHEMA", "title", "TEXT", "n", "NUMERIC", "SORTABLE")
         for i in range(DOCUMENTS):
-            client.call("HSET", "doc:%d" % i, "title", "common word%d rare%d" % (i % 10, i % 1000), "n", i)
+            client.call("HSET", "doc:%d" % i, "title", "common word%d rare%012d" % (i % 10, i % 1000), "n", i)
         deadline_s = time.monotonic() + INDEX_WAIT_S
         while client.call("FT.SEARCH", "idx", "common", "LIMIT", "0", "0")[0] != DOCUMENTS:
             if time.monotonic() > deadline_s:
