@@ -43,7 +43,6 @@ void module_teardown(void)
     modules_set_list(NULL);
     modules_set_allow_load_aside(NULL);
     io_teardown();
-    promises_teardown();
     main_loop_teardown();
     event_loop_teardown();
     timers_teardown();
@@ -58,6 +57,11 @@ void module_teardown(void)
     call_teardown();
     admin_teardown();
     api_teardown();
+}
+
+void module_end_calls(void)
+{
+    promises_teardown();
 }
 
 void module_start(struct event_base *base)
