@@ -214,11 +214,10 @@ def test_shutdown_beside_a_long_command(make_server, module, command):
         eventually(lambda: b"BUSY" in str(d.call("GET", "k")).encode(), "it takes long")
         assert b"BUSY" in d.error("SHUTDOWN")
         d.send("SHUTDOWN", "NOSAVE")
-        assert server.process.wait(60) == 0
+        assert server.wait_exit(60) == 0
         assert e.is_closed()
     assert "within it" in server.output()
     assert not os.path.exists(server.file("socket")) and not os.path.exists(server.file("pid"))
-    server.stop()
     server.start()
     with server.connect() as c:
         assert c.call("LLEN", "l") == 1000
