@@ -277,7 +277,7 @@ RedisModuleCallReply *call_reply_create_error(RedisModuleCtx *ctx, struct slice 
 RedisModuleCallReply *call_reply_create_promise(RedisModuleCtx *ctx, struct promise *p_take)
 {
     RedisModuleCallReply *r = mem_calloc(1, sizeof(*r));
-    r->ctx = ctx;
+    r->ctx = ctx->auto_memory ? ctx : NULL; /* it may outlive its context otherwise */
     r->type = REDISMODULE_REPLY_PROMISE;
     r->promise = p_take;
     context_own(ctx, r, destroy);
