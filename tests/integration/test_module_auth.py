@@ -143,7 +143,12 @@ def test_later_from_all_threads(kept):
     in_threads(*[use] * 8)
     with kept.connect() as c:
         eventually(lambda: b"blocked_clients:0" in c.call("INFO", "clients"), "nobody waits")
-        c.ok("MODULE", "UNLOAD", "keeper")
+
+        def all_are_done():
+            replied, freed, disconnected, refused = c.call("K.WAITS")
+            return freed == replied + disconnected >= 8 * 22 and refused == 0
+
+        eventually(all_are_done, "each was replied to, or is known to have gone")
 
 
 def test_default_user(kept):
