@@ -90,7 +90,7 @@ struct wait {
 static void forget_wait(void *state)
 {
     struct wait *w = state;
-    blocked_forget(w->client);
+    blocked_drop_wait(w->client);
     mem_free(w);
 }
 
@@ -109,7 +109,7 @@ static void wait_for(struct call *c, const struct asked *a, RedisModuleBlockedCl
 {
     struct wait *w = c->retry ? call_block_state(c) : mem_calloc(1, sizeof(*w));
     if (c->retry) { /* it waits where it did, for the next one */
-        blocked_forget(w->client);
+        blocked_drop_wait(w->client);
         memcpy(b->event, w->event, sizeof(w->event));
     } else {
         memcpy(w->event, b->event, sizeof(w->event));

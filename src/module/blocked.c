@@ -98,7 +98,7 @@ void blocked_settle(RedisModuleBlockedClient *b)
     end_use(b, true);
 }
 
-void blocked_forget(void *client)
+void blocked_drop_wait(void *client)
 {
     RedisModuleBlockedClient *b = client;
     if (b->settled) {
@@ -273,7 +273,7 @@ void blocked_park(RedisModuleCtx *ctx, struct reply_mark before)
     wait.on_timeout = on_timeout;
     wait.stays = !b->timeout_callback;
     wait.state = b;
-    wait.destroy_state = blocked_forget;
+    wait.destroy_state = blocked_drop_wait;
     b->making = NULL;
     ctx->blocks = NULL;
     call_block(ctx->call, &wait);

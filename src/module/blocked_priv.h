@@ -50,6 +50,6 @@ void blocked_begin_idle(RedisModuleBlockedClient *b) REQUIRES(keyspace_lock);
 void blocked_settle(RedisModuleBlockedClient *b) REQUIRES(keyspace_lock);
 /* The parked call's destroy_state: on the client's thread, without a lock, after the hold in which
  * its reply was made. */
-void blocked_forget(void *client);
+void blocked_drop_wait(void *client);
 
 #endif
