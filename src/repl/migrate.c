@@ -116,7 +116,7 @@ static bool take_payload(struct job *j, struct item *item, int64_t now_ms)
         return false;
     }
     int before = module_value_db;
-    module_value_db = j->db->id;
+    module_value_db = j->target_db; /* as Redis has it */
     payload_write(&item->payload, e);
     module_value_db = before;
     item->expiry_ms = entry_expiry_ms(e);

@@ -73,10 +73,11 @@ def test_later(kept):
         assert c.error("AUTH", "u", "later-out") == b"LATE the gate is closed"
         assert c.error("AUTH", "u", "later-none").startswith(b"WRONGPASS")
         assert c.call("ACL", "WHOAMI") == b"default"
-        assert c.call("HELLO", 3, "AUTH", "u", "later-in", "SETNAME", "x").as_dict()[b"proto"] == 3
+        c.hello(3, "AUTH", "u", "later-in", "SETNAME", "x")
         assert c.call("ACL", "WHOAMI") == b"u" and c.call("CLIENT", "GETNAME") == b"x"
         freed(c, 7)
         assert c.call("K.WAITS") == [7, 7, 0, 0]
+        c.hello(2)
         assert [entry[3] for entry in c.call("ACL", "LOG")] == [b"auth"]
 
 

@@ -206,7 +206,7 @@ def test_a_script_that_calls_a_long_command(make_server):
 @pytest.mark.parametrize("module,command", (("blocking", "BL.SPIN"), ("threads", "TH.SPIN")))
 def test_shutdown_beside_a_long_command(make_server, module, command):
     """NOSAVE ends the server within it: what was written before is in the log."""
-    server = make_server({"loadmodule": [path_of(module)], "appendonly": "yes", "appendfsync": "no", "busy-reply-threshold": 20,
+    server = make_server({"loadmodule": [path_of(module)], "appendonly": "yes", "appendfsync": "no", "busy-reply-threshold": "20",
                           "unixsocket": "socket", "pidfile": "pid"}, files=["appendonlydir", "dump.rdb"])
     with server.connect() as c, server.connect() as d, server.connect() as e:
         c.call("RPUSH", "l", *range(1000))

@@ -412,11 +412,11 @@ static const struct {
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
 {
-    in_crash = argc > 0 ? *RedisModule_StringPtrLen(argv[0], NULL) : 0;
     if (RedisModule_Init(ctx, "told", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, tell) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
+    in_crash = argc > 0 ? *RedisModule_StringPtrLen(argv[0], NULL) : 0;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "", 0, 0, 0) !=
             REDISMODULE_OK) {
