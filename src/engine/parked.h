@@ -31,8 +31,8 @@ void *parked_state(const struct parked_call *p);
 typedef void (*parked_finish)(struct parked_call *p, void *owner);
 
 /* Before it is enqueued: the session that stands for the caller's from now on, and which logs are
- * told of what it does (PROPAGATE_TO). What it does when it is tried, and what `finish` does, is one
- * unit then. */
+ * told of what it does (PROPAGATE_TO). What it does when it is tried, and what `finish` does, is
+ * one unit then. */
 void parked_adopt(struct parked_call *p, struct session *session, unsigned targets);
 /* Puts a call that has just set c->waits in the queues of its keys, in the hold in which it ran.
  * The session stays where it is, and is not changed, until the call is done. */

@@ -1,7 +1,7 @@
 /* Commands that modules call. Each is a call of its own, nested in the one that runs, if any: it
- * waits (promises.h) and is told to the logs only where the module says so. Its session is nobody's, in
- * the context's database, and allowed everything, unless the module has its caller's rights
- * checked.
+ * waits (promises.h) and is told to the logs only where the module says so. Its session is
+ * nobody's, in the context's database, and allowed everything, unless the module has its caller's
+ * rights checked.
  *
  * A command that needs the world (CONFIG SET, ACL SETUSER) runs while the keyspace lock is let go
  * of, with the world standing. See DESIGN.md, "Calls that need the world". */

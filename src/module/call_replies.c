@@ -15,13 +15,13 @@
 
 struct RedisModuleCallReply {
     RedisModuleCtx *ctx;
-    char *owned;        /* the bytes of the outermost one; NULL in others */
+    char *owned;             /* the bytes of the outermost one; NULL in others */
     struct promise *promise; /* instead of bytes, or NULL; owned */
-    struct slice bytes; /* all of it, without its attribute */
-    struct slice text;  /* what a string, an error, a number of many digits holds */
-    int type;           /* REDISMODULE_REPLY_ */
-    char format[4];     /* of a verbatim string */
-    long long integer;  /* also 0 or 1 of a boolean */
+    struct slice bytes;      /* all of it, without its attribute */
+    struct slice text;       /* what a string, an error, a number of many digits holds */
+    int type;                /* REDISMODULE_REPLY_ */
+    char format[4];          /* of a verbatim string */
+    long long integer;       /* also 0 or 1 of a boolean */
     double number;
     size_t count;                   /* elements, or pairs */
     const char *body;               /* where the first element begins */

@@ -5,13 +5,12 @@
  *   out     denied, with an error with a code; `plain`: without one
  *   second  what the other callback, registered before, looks after: it lets in
  *   later-in, later-out, later-left, later-second
- *           the client is blocked, a thread unblocks it, and then it is let in, denied, left to others,
- *           or left to the other callback, which does the same with it before it lets in
- *   hold-in the same, unblocked by K.LET
- * K.COUNTS replies how often each was asked and how often a client ceased to be its user. K.HIDE
- * pos
- * ... hides arguments. K.LET unblocks, K.WAITS tells what has become of blocked clients. K.FREE frees the own user. Arguments of the module are names of categories
- * that it adds. */
+ *           the client is blocked, a thread unblocks it, and then it is let in, denied, left to
+ * others, or left to the other callback, which does the same with it before it lets in hold-in the
+ * same, unblocked by K.LET K.COUNTS replies how often each was asked and how often a client ceased
+ * to be its user. K.HIDE pos
+ * ... hides arguments. K.LET unblocks, K.WAITS tells what has become of blocked clients. K.FREE
+ * frees the own user. Arguments of the module are names of categories that it adds. */
 #include "keydbmodule.h"
 
 #include <errno.h>
@@ -298,10 +297,10 @@ static const struct {
     RedisModuleCmdFunc function;
     const char *flags;
 } commands[] = {
-    {"k.counts", k_counts, ""}, {"k.hide", k_hide, ""},
-    {"k.free", k_free, ""},     {"k.become", k_become, "no-auth"},
-    {"k.rule", k_rule, ""},     {"k.turn", k_become, ""},
-    {"k.as", k_as, ""},         {"k.categories", k_categories, ""},
+    {"k.counts", k_counts, ""},  {"k.hide", k_hide, ""},
+    {"k.free", k_free, ""},      {"k.become", k_become, "no-auth"},
+    {"k.rule", k_rule, ""},      {"k.turn", k_become, ""},
+    {"k.as", k_as, ""},          {"k.categories", k_categories, ""},
     {"k.let", k_let, "no-auth"}, {"k.waits", k_waits, ""},
 };
 

@@ -35,7 +35,7 @@ static int needs_has(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         return RedisModule_WrongArity(ctx);
     }
     int found = RedisModule_GetApi(RedisModule_StringPtrLen(argv[1], NULL), (void *)&any);
-    return RedisModule_ReplyWithLongLong(ctx, found == REDISMODULE_OK && any   ? 1
+    return RedisModule_ReplyWithLongLong(ctx, found == REDISMODULE_OK && any    ? 1
                                               : found != REDISMODULE_OK && !any ? 0
                                                                                 : -1);
 }

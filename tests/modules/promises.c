@@ -66,8 +66,8 @@ static void destroy(struct wait *w)
 static RedisModuleCallReply *call(RedisModuleCtx *ctx, const struct wait *w)
 {
     /* The format's letters are flags but for "v", which takes what follows. */
-    return RedisModule_Call(ctx, RedisModule_StringPtrLen(w->words[0], NULL), w->flags, w->words + 1,
-                            w->count - 1);
+    return RedisModule_Call(ctx, RedisModule_StringPtrLen(w->words[0], NULL), w->flags,
+                            w->words + 1, w->count - 1);
 }
 
 static void answer(struct wait *w, RedisModuleCallReply *reply)

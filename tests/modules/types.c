@@ -1,8 +1,8 @@
 /* Types of values, for tests: `testboxes`, with all methods, and `testplain`, with those of the
  * first version only. A box holds texts and one number of each sort. What is called of it is noted,
  * and TY.LOG tells it. Arguments of the module: version N (of the methods), encver N, errors (it
- * handles them), aux2 (aux_save2 instead of aux_save), noaux, refuse (it reads nothing), saves (it notes
- * what is saved). */
+ * handles them), aux2 (aux_save2 instead of aux_save), noaux, refuse (it reads nothing), saves (it
+ * notes what is saved). */
 #include "keydbmodule.h"
 
 #include <errno.h>

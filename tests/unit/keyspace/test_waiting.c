@@ -22,9 +22,9 @@
 struct test_waiter {
     struct waiter waiter; /* first */
     char name;
-    bool takes;         /* deletes the key that it is served with, and leaves */
-    bool stays;         /* is tried and goes on waiting */
-    const char *writes; /* sets this key when it is served */
+    bool takes;                        /* deletes the key that it is served with, and leaves */
+    bool stays;                        /* is tried and goes on waiting */
+    const char *writes;                /* sets this key when it is served */
     struct test_waiter *ends, *brings; /* who goes then, who comes and waits for "x" */
     struct waiting_place places[KEYS_MAX];
 };
