@@ -366,7 +366,7 @@ static void report_modules(void)
     if (child == 0) {
         ask_modules();
     }
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    if (child < 0 || waitpid(child, &status, 0) != child || WIFSIGNALED(status)) {
         put(&l, "not all of them, or none: what was asked ended by signal ");
         put_number(&l, WIFSIGNALED(status) ? (uint64_t)WTERMSIG(status) : 0, 10);
         end_line(&l);
