@@ -268,6 +268,7 @@ static RedisModuleCallReply *answer_refusal(RedisModuleCtx *ctx, struct refusal 
 }
 
 static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, const struct words *w)
+    REQUIRES(keyspace_lock)
 {
     struct refusal refusal = {0};
     struct call n = {.argc = w->argc,
@@ -302,6 +303,7 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
 }
 
 static RedisModuleCallReply *call_filtered(RedisModuleCtx *ctx, struct frame *f, struct words *w)
+    REQUIRES(keyspace_lock)
 {
     if (filter_wanted()) {
         struct request request = {w->argc, w->argv, NULL};
