@@ -42,9 +42,11 @@ def test_several_clients(graph):
                 before = count
                 assert c.call("SET", "plain", count) == b"OK"
 
+    with server.connect() as c:
+        query(c, "CREATE (:First)")
     in_threads(read, read, read, *[lambda n=n: write(n) for n in range(writers)])
     with server.connect() as c:
-        assert query(c, "MATCH (n:N) RETURN count(n)") == [[writers * rounds]]
+        assert query(c, "MATCH (n:N) RETURN count(n)") == [[writers * rounds]] and query(c, "MATCH (f:First) RETURN count(f)") == [[1]]
         assert query(c, "MATCH (:N)-[e:NEXT]->(:N) RETURN count(e)") == [[writers * (rounds - 1)]]
         assert query(c, "MATCH p=(a:N {w:3, i:0})-[:NEXT*]->(b:N {w:3, i:9}) RETURN length(p)") == [[9]]
 

@@ -10,9 +10,12 @@ redis = pytest.importorskip("redis")
 
 @pytest.fixture(params=(2, 3), ids=("RESP2", "RESP3"))
 def r(request, make_server):
+    if request.param == 3 and int(redis.__version__.split(".")[0]) < 5:
+        pytest.skip("redis-py %s speaks RESP2 only" % redis.__version__)
+    protocol = {"protocol": 3} if request.param == 3 else {}
     modules = ("redisbloom.so", "rejson.so", "redisearch.so")
     server = make_server(config="".join("loadmodule %s\n" % real(name) for name in modules), files=("dump.rdb",))
-    with redis.Redis(host="127.0.0.1", port=server.port, protocol=request.param, decode_responses=True) as client:
+    with redis.Redis(host="127.0.0.1", port=server.port, decode_responses=True, **protocol) as client:
         yield client
 
 
