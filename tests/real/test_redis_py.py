@@ -31,8 +31,9 @@ def test_bloom(r):
     assert cms.initbydim("m", 1000, 5) and cms.incrby("m", ["a", "b"], [3, 4]) == [3, 4] and cms.query("m", "a", "b") == [3, 4]
     assert topk.reserve("t", 3, 50, 4, 0.9) and len(topk.add("t", "a", "b", "a")) == 3
     assert "a" in topk.list("t") and topk.query("t", "a", "z") == [1, 0]
-    assert digest.create("d", 100) and digest.add("d", [1, 2, 3, 4])
-    assert digest.max("d") == 4 and digest.min("d") == 1
+    if int(redis.__version__.split(".")[0]) >= 5:  # before, the module had other words
+        assert digest.create("d", 100) and digest.add("d", [1, 2, 3, 4])
+        assert digest.max("d") == 4 and digest.min("d") == 1
     with r.pipeline() as pipe:
         pipe.bf().add("b", "z")
         pipe.set("plain", "v")
