@@ -75,6 +75,10 @@ def test_who_may_load(make_server):
 def test_a_failed_load_leaves_nothing(make_server):
     server = make_server({"enable-module-command": "yes"})
     with server.connect() as c:
+        for more in (b"\0", b"\0.so", b"\0/none"):
+            for word in ("LOAD", "LOADEX"):
+                assert b"NUL byte" in c.error("MODULE", word, path_of("example").encode() + more)
+        assert b"NUL byte" in c.error("MODULE", "LOAD", b"\0")
         before = c.call("COMMAND", "COUNT")
         for _ in range(3):
             assert b"its OnLoad refused" in c.error("MODULE", "LOAD", path_of("example"), "fail")

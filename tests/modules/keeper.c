@@ -276,7 +276,7 @@ static int k_categories(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
-/* Redis 7.4. K.COUNTS is in each of the categories. */
+/* Redis 7.4. K.COUNTS is in each of the categories; nothing comes of a call with a wrong word. */
 static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
 {
     RedisModuleCommand *command = RedisModule_GetCommand(ctx, "k.counts");
@@ -285,7 +285,8 @@ static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
         errno = 0;
         bool added = RedisModule_AddACLCategory(ctx, name) == REDISMODULE_OK;
         results[result_count] = added ? 0 : errno;
-        if (added && RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK) {
+        if (added && (RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK ||
+                      RedisModule_SetCommandACLCategories(command, "fast none") == REDISMODULE_OK)) {
             return false;
         }
     }

@@ -130,8 +130,11 @@ static void load_text(RedisModuleIO *io, struct box *b, uint64_t index)
     }
 }
 
+static _Atomic long long loaded; /* by as many calls */
+
 static void *box_load(RedisModuleIO *io, int version)
 {
+    loaded++;
     if (refuses || version > encver) {
         RedisModule_LogIOError(io, "warning", "no box of version %d", version);
         return NULL;
@@ -601,6 +604,14 @@ static int ty_elements(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
+/* TY.LOADED: how often a box was asked for. */
+static int ty_loaded(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    return RedisModule_ReplyWithLongLong(ctx, loaded);
+}
+
 /* TY.RDBSAVE file flags, TY.RDBLOAD file flags: where the server knows it (7.2 on). */
 static int ty_rdb(RedisModuleCtx *ctx, String **argv, int argc)
 {
@@ -702,6 +713,7 @@ static const struct {
     {"ty.live", "", ty_live, 0},
     {"ty.scan", "write", ty_scan, 0},
     {"ty.elements", "readonly", ty_elements, 1},
+    {"ty.loaded", "", ty_loaded, 0},
     {"ty.rdbsave", "", ty_rdb, 0},
     {"ty.rdbload", "", ty_rdb, 0},
 };

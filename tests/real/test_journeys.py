@@ -10,6 +10,7 @@ from lib.real import real
 from lib.resp import Error
 
 VECTOR = {i: bytes([0, 0, 128, 63, 0, 0, i, 64]) for i in range(60)}  # two floats
+NEAR = bytes([0, 0, 128, 63, 0, 16, 7, 64])  # to 7, then 8: equally near ones come in any order
 
 
 class Bloom:
@@ -40,7 +41,7 @@ class Search:
              ("FT.SEARCH", "idx", "word1 @tag:{odd}", "NOCONTENT", "SORTBY", "n"),
              ("FT.SEARCH", "idx", "@n:[10 (20]", "NOCONTENT", "SORTBY", "n"),
              ("FT.SEARCH", "idx", "@place:[13.4 52.5 40 km]", "NOCONTENT", "SORTBY", "n", "LIMIT", "0", "50"),
-             ("FT.SEARCH", "idx", "*=>[KNN 3 @v $q AS far]", "PARAMS", "2", "q", VECTOR[7], "NOCONTENT", "SORTBY", "far",
+             ("FT.SEARCH", "idx", "*=>[KNN 3 @v $q AS far]", "PARAMS", "2", "q", NEAR, "NOCONTENT", "SORTBY", "far",
               "DIALECT", "2"),
              ("FT.AGGREGATE", "idx", "*", "GROUPBY", "1", "@tag", "REDUCE", "SUM", "1", "@n", "AS", "s", "SORTBY", "2", "@tag", "ASC"),
              ("FT._LIST",), ("DBSIZE",)]
@@ -62,7 +63,8 @@ class Graph:
     fills = [("GRAPH.QUERY", "g", "CREATE (:P {name:'a', n:1})-[:KNOWS {w:2}]->(:P {name:'b', n:2})-[:KNOWS {w:3}]->(:P {name:'c', n:3})"),
              ("GRAPH.QUERY", "g", "UNWIND range(1, 50) AS i CREATE (:Q {i:i})"), ("GRAPH.QUERY", "g", "CREATE INDEX FOR (q:Q) ON (q.i)")]
     looks = [("GRAPH.RO_QUERY", "g", "MATCH (a)-[k:KNOWS]->(b) RETURN a.name, k.w, b.name ORDER BY a.name"),
-             ("GRAPH.RO_QUERY", "g", "MATCH (q:Q) WHERE q.i > 40 RETURN count(q), sum(q.i)"), ("DBSIZE",)]
+             ("GRAPH.RO_QUERY", "g", "MATCH (q:Q) WHERE q.i > 40 RETURN count(q), sum(q.i)"),
+             ("EXISTS", "g")]  # a query that took long makes one more key, telemetry{g}
     more = [("GRAPH.QUERY", "g", "MATCH (p:P {name:'a'}) SET p.n = 10 CREATE (p)-[:KNOWS {w:9}]->(:P {name:'d', n:4})"),
             ("GRAPH.QUERY", "g", "MATCH (q:Q {i:50}) DELETE q")]
 
