@@ -46,7 +46,8 @@ static void empty_with_log(void *lazily) NO_THREAD_SAFETY_ANALYSIS
     aof_begin_anew();
 }
 
-/* Nodes of a group have one data set: it is FLUSHALL there, which the peers and all logs are told. */
+/* Nodes of a group have one data set: it is FLUSHALL there, which the peers and all logs are told.
+ */
 static void empty_everywhere(bool lazily) REQUIRES(keyspace_lock)
 {
     struct session session;
@@ -68,7 +69,6 @@ static void empty_everywhere(bool lazily) REQUIRES(keyspace_lock)
     reply_end(&reply);
     propagate_end_unit();
     reply_deinit(&reply);
-    session_deinit(&session);
 }
 
 /* Where the world is not to be had for it (amid a transaction) the append-only file goes on: what

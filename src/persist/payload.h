@@ -26,7 +26,8 @@ enum payload_read payload_read_value(struct slice bytes, struct slice key,
                                      struct entry **e) MUST_CHECK;
 /* Whether payload_read would make an entry. The first one that is found fine is kept, for the next
  * payload_read of these very bytes under this key on this thread: code of modules that reads their
- * values runs once. payload_drop ends that, before the bytes go; nothing to do when none is kept. */
+ * values runs once. payload_drop ends that, before the bytes go; nothing to do when none is kept.
+ */
 bool payload_check(struct slice payload, struct slice key) MUST_CHECK;
 void payload_drop(void);
 

@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -352,6 +353,16 @@ static _Noreturn void ask_modules(void)
     _exit(0);
 }
 
+/* Waits for its end; false when a signal was that. */
+static bool has_told(pid_t child, int *status)
+{
+    pid_t ended;
+    do {
+        ended = waitpid(child, status, 0);
+    } while (ended < 0 && errno == EINTR);
+    return ended == child && !WIFSIGNALED(*status);
+}
+
 /* _Fork takes no lock, unlike fork. */
 static void report_modules(void)
 {
@@ -366,7 +377,7 @@ static void report_modules(void)
     if (child == 0) {
         ask_modules();
     }
-    if (child < 0 || waitpid(child, &status, 0) != child || WIFSIGNALED(status)) {
+    if (child < 0 || !has_told(child, &status)) {
         put(&l, "not all of them, or none: what was asked ended by signal ");
         put_number(&l, WIFSIGNALED(status) ? (uint64_t)WTERMSIG(status) : 0, 10);
         end_line(&l);

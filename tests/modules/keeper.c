@@ -285,8 +285,9 @@ static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
         errno = 0;
         bool added = RedisModule_AddACLCategory(ctx, name) == REDISMODULE_OK;
         results[result_count] = added ? 0 : errno;
-        if (added && (RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK ||
-                      RedisModule_SetCommandACLCategories(command, "fast none") == REDISMODULE_OK)) {
+        if (added &&
+            (RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK ||
+             RedisModule_SetCommandACLCategories(command, "fast none") == REDISMODULE_OK)) {
             return false;
         }
     }
