@@ -61,6 +61,15 @@ def test_a_name_has_an_address_of_its_own(both):
             assert not [line for line in lines if line.startswith(b"address")]
 
 
+def test_more_names_than_are_kept(both):
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        for part in range(5):
+            names = ["name-%d" % i for i in range(500 * part, 500 * part + 500)]
+            c.pipeline([("EV.NOTIFY", name, "k") for name in names])
+            assert [line.split()[2].decode() for line in log(c, "key")] == names
+
+
 def test_expired_keys(both):
     with both.connect() as c:
         c.ok("SET", "k", 1, "PX", 20)
