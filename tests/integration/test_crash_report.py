@@ -123,7 +123,7 @@ def test_a_module_is_named(doomed):
     assert "within module example\n" in report and "cmd=debug" in report
 
 
-@pytest.mark.parametrize("how", ("no more", "fault", "wait"))
+@pytest.mark.parametrize("how", ("no more", "fault", pytest.param("wait", marks=pytest.mark.long)))
 def test_what_modules_add(doomed, how):
     """They are asked in a child: whatever they do there, the report has its end, and the crash stays what it was."""
     server = doomed({"loadmodule": [path_of("told"), how], "enable-debug-command": "yes"})

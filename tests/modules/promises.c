@@ -12,6 +12,7 @@
 #include "keydbmodule.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WAITS_MAX 4096
@@ -44,6 +45,7 @@ static struct wait *create(const char *flags, String **words, int count)
     }
     for (w->index = 0; w->index < WAITS_MAX && waits[w->index]; w->index++) {
     }
+    RedisModule_Assert(w->index < WAITS_MAX);
     waits[w->index] = w;
     return w;
 }
