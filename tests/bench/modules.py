@@ -116,9 +116,9 @@ def parse_options():
     parser.add_argument("--only", default="", help="of the names of cases, and plain, these")
     parser.add_argument("--quick", action="store_true", help="short windows")
     parser.add_argument("--json", metavar="FILE", help="write all figures there as well")
-    parser.add_argument("--server", default=os.environ.get(
+    parser.add_argument("--server", type=os.path.abspath, default=os.environ.get(
         "KEYDB_SERVER", os.path.join(REPOSITORY, "src", "keydb-server")), help="the program measured")
-    parser.add_argument("--oracle", default=os.path.join(FOLDER, "redis-server"), help="the program it is compared with")
+    parser.add_argument("--oracle", type=os.path.abspath, default=os.path.join(FOLDER, "redis-server"), help="the program it is compared with")
     parser.add_argument("--generator", default=None, help="keydb-benchmark")
     parser.add_argument("--server-core", default="1", help="core of the servers (1)")
     parser.add_argument("--generator-core", default="0", help="core of the generator (0)")
