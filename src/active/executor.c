@@ -10,6 +10,7 @@
 #include "persist/payload.h"
 #include "repl/replay.h"
 #include "value/member_ttl.h"
+#include "value/module.h"
 #include "value/zset.h"
 
 #include <assert.h>
@@ -147,7 +148,10 @@ static bool execute_dump(void *context, int db, struct slice key, int64_t *deadl
     if (e->flags & ENTRY_EXPIRES) {
         *deadline_ms = entry_expiry_ms(e);
     }
+    int before = module_value_db;
+    module_value_db = db;
     payload_write(payload, e);
+    module_value_db = before;
     return true;
 }
 

@@ -360,13 +360,9 @@ static struct slice module_payload(const struct unit_command *c)
 
 static bool is_value(const struct unit_command *c, struct slice payload)
 {
-    struct entry *e;
     module_value_db = c->db;
-    bool fine = payload_read(payload, c->argv[1], &e) == PAYLOAD_FINE;
+    bool fine = payload_check(payload, c->argv[1]);
     module_value_db = -1;
-    if (fine) {
-        entry_destroy(&e);
-    }
     return fine;
 }
 
@@ -413,14 +409,9 @@ static bool see(void *context, uint64_t stamp)
     return hlc_see(&n->clock, stamp);
 }
 
-static bool take_unit(void *context, struct unit *unit, const char **error)
+static bool take_checked(struct node *n, struct unit *unit, const char **error)
+    REQUIRES(keyspace_lock)
 {
-    struct node *n = context;
-    keyspace_assert_exclusive();
-    if (!names_known_dbs(n, unit) || !merge_acceptable(&n->merge, unit)) {
-        *error = "a write that no node may tell, or of a database that is not here";
-        return false;
-    }
     if (!can_be_done(n, unit)) {
         *error = n->fault;
         return false;
@@ -432,6 +423,19 @@ static bool take_unit(void *context, struct unit *unit, const char **error)
     node_settle(n);
     apply(n, unit, n->now_ms);
     return true;
+}
+
+static bool take_unit(void *context, struct unit *unit, const char **error)
+{
+    struct node *n = context;
+    keyspace_assert_exclusive();
+    if (!names_known_dbs(n, unit) || !merge_acceptable(&n->merge, unit)) {
+        *error = "a write that no node may tell, or of a database that is not here";
+        return false;
+    }
+    bool taken = take_checked(n, unit, error);
+    payload_drop(); /* what was checked and not taken */
+    return taken;
 }
 
 static bool awaits(void *context, uint16_t origin)

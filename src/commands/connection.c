@@ -61,7 +61,7 @@ static bool select_is_barrier(const struct call *c UNUSED)
 
 /* ---- AUTH and HELLO ---- */
 
-/* Authenticates the session; false with WRONGPASS replied. */
+/* Authenticates the session; false with WRONGPASS replied, or nothing by a call that waits. */
 static bool connection_authenticate(struct call *c, struct slice user, struct slice password)
 {
     if (c->held == ACCESS_SHARED && auth_wants_exclusive(c->session)) {
@@ -74,11 +74,13 @@ static bool connection_authenticate(struct call *c, struct slice user, struct sl
     if (answer == AUTH_LEFT) {
         granted = auth_check(c->session, user, password);
         if (!granted) {
-            acl_log_note(c->session, c->cmd, ACL_DENIED_AUTH,
+            /* One that has waited is another thread's client, which cannot be looked at. */
+            static const struct session unseen;
+            acl_log_note(c->retry ? &unseen : c->session, c->cmd, ACL_DENIED_AUTH,
                          c->nested ? ACL_CONTEXT_MULTI : ACL_CONTEXT_TOPLEVEL, user, c->argv[0]);
         }
     }
-    if (!granted) {
+    if (!granted && answer != AUTH_WAITS) {
         reply_error_slice(
             c->reply, error.len > 0
                           ? buf_slice(&error)
@@ -86,6 +88,12 @@ static bool connection_authenticate(struct call *c, struct slice user, struct sl
     }
     buf_deinit(&error);
     return granted;
+}
+
+/* A module may be asked, which has others look. */
+static bool auth_may_wait(const struct call *c UNUSED)
+{
+    return auth_has_asker();
 }
 
 PLAIN_COMMAND(connection_auth)
@@ -189,6 +197,11 @@ static bool hello_is_barrier(const struct call *c)
     return c->argc > 2 || c->session->subscriptions > 0;
 }
 
+static bool hello_may_wait(const struct call *c)
+{
+    return c->argc > 2 && auth_has_asker();
+}
+
 PLAIN_COMMAND(connection_hello)
 {
     struct hello h;
@@ -211,7 +224,9 @@ PLAIN_COMMAND(connection_hello)
         (void)valid;
     }
     if (h.proto) {
-        c->session->proto = h.proto;
+        if (h.proto != c->session->proto) { /* a call that has waited runs on any thread */
+            c->session->proto = h.proto;
+        }
         reply_set_proto(c->reply, h.proto);
     }
     hello_reply(c);
@@ -222,14 +237,15 @@ const struct command_row connection_commands[] = {
      .run = connection_auth,
      .arity = -2,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_SENTINEL |
-              CMD_ALLOW_BUSY | CMD_BARRIER,
+              CMD_ALLOW_BUSY | CMD_BARRIER | CMD_WAITS_QUIETLY,
      .categories = CATEGORY_CONNECTION,
      .group = "connection",
      .since = "1.0.0",
      .summary = "Proves who the client is, by password or by user name and password.",
      .complexity = "O(N) where N is the number of passwords the user has",
      .args = "[username] password",
-     .history = "6.0.0:Takes a user name as well."},
+     .history = "6.0.0:Takes a user name as well.",
+     .may_wait = auth_may_wait},
     {.name = "echo",
      .run = connection_echo,
      .arity = 2,
@@ -244,7 +260,7 @@ const struct command_row connection_commands[] = {
      .run = connection_hello,
      .arity = -1,
      .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_NO_AUTH | CMD_SENTINEL |
-              CMD_ALLOW_BUSY | CMD_BARRIER,
+              CMD_ALLOW_BUSY | CMD_BARRIER | CMD_WAITS_QUIETLY,
      .categories = CATEGORY_CONNECTION,
      .group = "connection",
      .since = "6.0.0",
@@ -253,7 +269,8 @@ const struct command_row connection_commands[] = {
      .complexity = "O(1)",
      .args = "[protover [AUTH username password] [SETNAME clientname]]",
      .history = "6.2.0:The protocol version may be left out.",
-     .is_barrier = hello_is_barrier},
+     .is_barrier = hello_is_barrier,
+     .may_wait = hello_may_wait},
     {.name = "ping",
      .run = connection_ping,
      .arity = -1,

@@ -103,7 +103,12 @@ bool auth_check(struct session *s, struct slice name, struct slice password)
 
 bool auth_wants_exclusive(const struct session *s)
 {
-    return s->user_is_watched || atomic_load_explicit(&asker, memory_order_relaxed);
+    return s->user_is_watched || auth_has_asker();
+}
+
+bool auth_has_asker(void)
+{
+    return atomic_load_explicit(&asker, memory_order_relaxed) != NULL;
 }
 
 void auth_set_asker(auth_ask_fn ask)

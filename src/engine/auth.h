@@ -22,11 +22,14 @@ bool auth_wants_exclusive(const struct session *s);
 
 /* Whom AUTH asks before it looks at passwords: modules. With the keyspace lock in exclusive mode or
  * not at all. It either leaves the matter to the passwords, has made the session some user's
- * (auth_become), or denies, with an error of its own ("ERR ...") or none. */
-enum auth_answer { AUTH_LEFT, AUTH_GRANTED, AUTH_DENIED };
+ * (auth_become), denies, with an error of its own ("ERR ...") or none, or has the call wait
+ * (call_block), in exclusive mode only: it is asked again when the call is tried. */
+enum auth_answer { AUTH_LEFT, AUTH_GRANTED, AUTH_DENIED, AUTH_WAITS };
 struct call;
 typedef enum auth_answer (*auth_ask_fn)(struct call *c, struct slice user, struct slice password,
                                         struct buf *error);
+/* Whether somebody is asked: commands that authenticate run in exclusive mode then. Any thread. */
+bool auth_has_asker(void);
 /* The answer; AUTH_LEFT where nobody is asked. */
 enum auth_answer auth_ask(struct call *c, struct slice user, struct slice password,
                           struct buf *error);

@@ -12,7 +12,7 @@
 
 bool call_may_block(const struct call *c)
 {
-    return c->retry || (!c->nested && c->session->owner && !c->session->internal);
+    return c->retry || c->awaited || (!c->nested && c->session->owner && !c->session->internal);
 }
 
 static void drop_state(const struct block *b)

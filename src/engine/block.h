@@ -52,7 +52,7 @@ struct block {
 };
 
 /* False for who must be answered at once: calls inside EXEC or a script, internal sessions. True in
- * a retry. */
+ * a retry, and where the caller says so (call.awaited). */
 bool call_may_block(const struct call *c);
 /* Makes the call wait: the handler has replied nothing and returns right after. In a retry it goes
  * on waiting where it was, with its old time-out (only b->key_count may be looked at). Under the

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "engine/auth.h"
 #include "engine/propagate.h"
 #include "engine/transaction.h"
 
@@ -27,9 +28,12 @@ enum call_access command_access(const struct command *c)
     if (c->flags & CMD_READONLY) {
         return ACCESS_SHARED;
     }
-    /* A message has its place among the writes, where there is a stream of them. */
-    bool is_message = c->flags & CMD_MAY_REPLICATE;
-    return is_message && propagate_wants_messages() ? ACCESS_EXCLUSIVE : ACCESS_NONE;
+    /* A message has its place among the writes, where there is a stream of them; who authenticates
+     * may have to wait for the answer of a module. */
+    bool is_message = c->flags & CMD_MAY_REPLICATE, is_auth = c->flags & CMD_NO_AUTH;
+    return (is_message && propagate_wants_messages()) || (is_auth && auth_has_asker())
+               ? ACCESS_EXCLUSIVE
+               : ACCESS_NONE;
 }
 
 enum call_access call_access(const struct call *c)

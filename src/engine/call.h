@@ -54,6 +54,8 @@ struct call {
     bool failed;             /* replied an error (set by the engine) */
     bool nested;             /* run inside another call (EXEC, a script): never waits or goes on in
                                 slices */
+    bool awaited;            /* nested, and may wait: whoever runs it enqueues what waits (parked.h)
+                              */
     bool needs_exclusive;    /* see call_need_exclusive */
     bool retry;              /* a parked call that is run again (block.h) */
     bool waits;              /* set by call_block, or while it goes on in slices: no reply yet */
@@ -82,7 +84,8 @@ struct call {
     static void function(struct call *c)
 
 /* The access a call of this command needs now; of commands with CMD_TRANSACTION only call_access
- * knows it. That of PUBLISH rises while a stream that has to have it is on (propagate.h). */
+ * knows it. That of PUBLISH rises while a stream that has to have it is on (propagate.h), that of
+ * AUTH while modules are asked (auth.h). */
 enum call_access command_access(const struct command *c);
 /* The access that the prepared call needs. */
 enum call_access call_access(const struct call *c);

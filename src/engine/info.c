@@ -110,6 +110,16 @@ void info_set_guests(const struct info_guests *set)
     guests = set;
 }
 
+bool info_has_report(void)
+{
+    return guests && guests->exist();
+}
+
+void info_report(void (*write)(const char *bytes, size_t len))
+{
+    guests->report(write);
+}
+
 void info_teardown(void)
 {
     for (unsigned i = 0; i < section_count; i++) {

@@ -27,11 +27,18 @@ void info_write(struct buf *out, const struct slice *words, int count);
 struct info_guests {
     bool (*exist)(void);
     void (*write)(struct buf *out, const struct slice *words, int count, bool first);
+    /* What they have to say of a crash, piece by piece. In a child of the process that crashes,
+     * which may end amid this, or stand still. */
+    void (*report)(void (*write)(const char *bytes, size_t len));
 };
 void info_set_guests(const struct info_guests *guests);
 /* Whether these words may ask for such sections ("modules", "everything", names that are no section
  * of the server's): info_write then must not be called with the lock in shared mode. */
 bool info_asks_guests(const struct slice *words, int count);
+/* The same for the report of a crash: false when there is nobody who would write. A handler of
+ * signals may call them. */
+bool info_has_report(void);
+void info_report(void (*write)(const char *bytes, size_t len));
 /* Forgets all sections. Shutdown. */
 void info_teardown(void);
 

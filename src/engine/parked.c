@@ -7,6 +7,7 @@
 #include "engine/cmdstats.h"
 #include "engine/commit.h"
 #include "engine/execute.h"
+#include "engine/propagate.h"
 #include "keyspace/waiting.h"
 #include "resp/parser.h"
 
@@ -35,6 +36,9 @@ struct parked_call {
     uint64_t ticks;          /* its runs took */
     bool wrote;              /* the log has grown by it */
     bool stays;              /* CLIENT UNBLOCK leaves it waiting */
+    bool goes;               /* its owner has gone while it was tried */
+    bool adopted;            /* the session is the owner's, and */
+    unsigned targets;        /* these logs are told */
     uint32_t secrets;        /* call.secrets */
     uint64_t number;         /* parked_peers' */
     void *state;             /* the handler's */
@@ -51,6 +55,9 @@ const struct parked_peers *parked_peers;
 /* What is replied to parked calls is built here, under the keyspace lock, and copied out in its
  * size. State: keyspace. */
 static struct reply builder;
+
+/* Which one is being run again, or NULL. State: keyspace. */
+static const struct parked_call *tried;
 
 bool parked_possible(const struct call *c)
 {
@@ -147,6 +154,14 @@ void parked_destroy(struct parked_call **parked)
 
 /* ---- waiting and its end ---- */
 
+void parked_adopt(struct parked_call *p, struct session *session, unsigned targets)
+{
+    assert(p->stage == PARKED_NEW);
+    p->session = session;
+    p->adopted = true;
+    p->targets = targets;
+}
+
 void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
 {
     assert(p->stage == PARKED_NEW);
@@ -163,6 +178,18 @@ void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
     if (unlikely(parked_peers)) {
         parked_join_peers(p);
     }
+}
+
+void parked_look_again(struct parked_call *p)
+{
+    for (int i = 0; i < p->waiter.place_count; i++) {
+        waiting_look_again(&p->waiter.places[i]);
+    }
+}
+
+bool parked_is_tried(const struct parked_call *p)
+{
+    return p == tried;
 }
 
 void parked_join_peers(struct parked_call *p)
@@ -211,6 +238,10 @@ bool parked_end(struct parked_call *p, enum parked_reason reason)
     if (p->stage == PARKED_DONE) {
         return false;
     }
+    if (p == tried) { /* a module's, which has let go of the lock for the world */
+        p->goes = true;
+        return false;
+    }
     reply_begin(&builder, p->session->proto);
     if (reason == PARKED_TIMED_OUT && p->on_timeout) {
         struct call c = call_of(p);
@@ -253,15 +284,9 @@ static void run_allowed(struct parked_call *p, struct call *c)
     buf_deinit(&error);
 }
 
-/* The registry's: one of the waiter's keys has become ready. */
-static void try_serve(struct waiter *w, int64_t now_ms)
+/* Runs it again; true when it has its reply, or its owner has gone meanwhile. */
+static bool run_again(struct parked_call *p, int64_t now_ms) REQUIRES(keyspace_lock)
 {
-    struct parked_call *p = (struct parked_call *)w;
-    keyspace_assert_exclusive();
-    assert(p->stage == PARKED_WAITING);
-    if (atomic_load_explicit(&p->abandoned, memory_order_relaxed)) {
-        return;
-    }
     struct call c = call_of(p);
     uint64_t begin = clock_ticks(), log_before = commit_appended();
     c.reply = &builder;
@@ -276,10 +301,43 @@ static void try_serve(struct waiter *w, int64_t now_ms)
     /* What a module replies, or whether it does, is its own affair. */
     assert(p->cmd->flags & CMD_MODULE ? !c.waits || reply_bytes(&builder) == 0
                                       : c.waits == (reply_bytes(&builder) == 0));
-    if (!c.waits) {
+    bool done = !c.waits || p->goes;
+    if (done) {
         conclude(p);
+    }
+    return done;
+}
+
+/* One that is not a client's. It may be gone when it has its reply. */
+static void try_adopted(struct parked_call *p, int64_t now_ms) REQUIRES(keyspace_lock)
+{
+    unsigned aimed = propagate_aimed();
+    propagate_begin_unit();
+    propagate_aim(aimed & p->targets);
+    bool done = run_again(p, now_ms);
+    propagate_aim(aimed);
+    if (done) {
         p->finish(p, p->owner);
     }
+    propagate_end_unit();
+}
+
+/* The registry's: one of the waiter's keys has become ready. */
+static void try_serve(struct waiter *w, int64_t now_ms)
+{
+    struct parked_call *p = (struct parked_call *)w;
+    keyspace_assert_exclusive();
+    assert(p->stage == PARKED_WAITING && !tried);
+    if (atomic_load_explicit(&p->abandoned, memory_order_relaxed)) {
+        return;
+    }
+    tried = p;
+    if (unlikely(p->adopted)) {
+        try_adopted(p, now_ms);
+    } else if (run_again(p, now_ms)) {
+        p->finish(p, p->owner);
+    }
+    tried = NULL;
 }
 
 /* ---- several nodes ---- */

@@ -26,10 +26,14 @@ struct parked_call *parked_create(const struct call *c, const struct block *b);
 void *parked_state(const struct parked_call *p);
 
 /* Tells the owner that the call has its reply. Runs under the keyspace lock on the thread of the
- * writer, which need not be a server thread; must not take a lock that ranks before, nor run calls.
- */
+ * writer, which need not be a server thread; must not take a lock that ranks before, nor run calls,
+ * unless the call is being tried (parked_is_tried). */
 typedef void (*parked_finish)(struct parked_call *p, void *owner);
 
+/* Before it is enqueued: the session that stands for the caller's from now on, and which logs are
+ * told of what it does (PROPAGATE_TO). What it does when it is tried, and what `finish` does, is
+ * one unit then. */
+void parked_adopt(struct parked_call *p, struct session *session, unsigned targets);
 /* Puts a call that has just set c->waits in the queues of its keys, in the hold in which it ran.
  * The session stays where it is, and is not changed, until the call is done. */
 void parked_enqueue(struct parked_call *p, parked_finish finish, void *owner)
@@ -42,8 +46,13 @@ enum parked_reason {
     PARKED_GONE,      /* replies nothing: nobody is there to read it */
 };
 /* Ends the wait for a reason of the owner's. False when it is done already (finish has been called,
- * or nothing is left to be told). finish is not called for this. */
+ * or nothing is left to be told) or is being tried (finish will be called). finish is not called
+ * for this. */
 bool parked_end(struct parked_call *p, enum parked_reason reason) REQUIRES(keyspace_lock);
+/* Whether it is being run again right now, `finish` included. */
+bool parked_is_tried(const struct parked_call *p) REQUIRES(keyspace_lock);
+/* What it waits for may have come before it was enqueued: it is tried at the end of the hold. */
+void parked_look_again(struct parked_call *p) REQUIRES(keyspace_lock);
 /* From now on nobody reads the reply (the client has been marked for closing): it is not served any
  * more. To be followed by parked_end. Owner, or world; no lock. */
 void parked_abandon(struct parked_call *p);

@@ -7,6 +7,7 @@
 #include "base/num.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
+#include "value/module.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -452,7 +453,10 @@ static void tell_whole(struct call *c, const struct db *db, const struct entry *
     char text[PROPAGATE_NUMBER_BYTES];
     struct buf payload = {0};
     int64_t at_ms = entry_expiry_ms(e);
+    int before = module_value_db;
+    module_value_db = db->id;
     door.write_payload(&payload, e);
+    module_value_db = before;
     struct slice words[] = {SLICE("RESTORE"),
                             entry_key(e),
                             propagate_number(at_ms == ENTRY_NO_EXPIRY ? 0 : at_ms, text),

@@ -19,6 +19,7 @@
 static _Atomic unsigned request, soft_request;
 static int event_fd = -1;
 static const struct shutdown_waiter *waiter;
+static void (*at_once)(void);
 static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler sets the request");
 
 void shutdown_setup(void)
@@ -52,6 +53,19 @@ bool shutdown_take(unsigned *flags)
     atomic_store(&soft_request, 0);
     *flags = word & ~SHUTDOWN_ASKED;
     return (word & SHUTDOWN_ASKED) != 0;
+}
+
+void shutdown_set_at_once(void (*last_things)(void))
+{
+    at_once = last_things;
+}
+
+void shutdown_at_once(void)
+{
+    if (at_once) {
+        at_once();
+    }
+    _exit(0);
 }
 
 void shutdown_set_waiter(const struct shutdown_waiter *set)

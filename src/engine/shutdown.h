@@ -5,7 +5,7 @@
  *     |                                        shutdown_wait_end (ABORT; saving failed)      |
  *     `-----------> the end <----------------------------------------------------------------'
  *
- * State: atomic; the waiter is set at boot. */
+ * State: atomic; the waiter and the last things are set at boot. */
 #ifndef ENGINE_SHUTDOWN_H
 #define ENGINE_SHUTDOWN_H
 
@@ -40,6 +40,12 @@ bool shutdown_withdraw_soft(void);
 bool shutdown_take(unsigned *flags);
 /* True once somebody asked; the flags he gave. */
 bool shutdown_requested(unsigned *flags);
+/* Ends the process here and now, for who cannot be ended otherwise: a module's command that takes
+ * long, beside which somebody has said NOSAVE. What the logs were told is in the file; nothing else
+ * of an orderly end is done. With the keyspace lock in exclusive mode. */
+_Noreturn void shutdown_at_once(void);
+/* Boot: who does what is to be done then. */
+void shutdown_set_at_once(void (*last_things)(void));
 /* Readable when somebody asked: for the main thread's wait. */
 int shutdown_event_fd(void);
 /* Boot. */

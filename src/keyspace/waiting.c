@@ -30,6 +30,8 @@ static struct {
     struct waiting_key **last_ready; /* where the next one is linked, while there is one */
     waiting_try try_waiter;
     const struct waiting_key *served; /* whose waiters are being tried, or NULL */
+    struct waiting_place *next;       /* whose waiter is tried next; NULL: none */
+    struct waiting_place *newcomer;   /* the first one that has come since; NULL: none */
     bool serving, deferred;
     _Atomic uint64_t keys_when_gone;
 } queues;
@@ -121,6 +123,9 @@ static void append(struct waiting_key *wk, struct waiter *w)
     *place = (struct waiting_place){.previous = wk->last, .key = wk, .waiter = w};
     *(wk->last ? &wk->last->next : &wk->first) = place;
     wk->last = place;
+    if (wk == queues.served && !queues.newcomer) {
+        queues.newcomer = place;
+    }
     wk->types |= 1u << w->type;
     if (w->when_gone) {
         count_when_gone(wk, 1);
@@ -149,6 +154,12 @@ void waiting_remove(struct waiter *w)
         assert(place->waiter == w);
         *(place->previous ? &place->previous->next : &wk->first) = place->next;
         *(place->next ? &place->next->previous : &wk->last) = place->previous;
+        if (place == queues.next) {
+            queues.next = place->next;
+        }
+        if (place == queues.newcomer) {
+            queues.newcomer = place->next;
+        }
         if (w->when_gone) {
             count_when_gone(wk, -1);
         }
@@ -200,6 +211,11 @@ void waiting_mark(struct db *db, struct slice name)
     }
 }
 
+void waiting_look_again(struct waiting_place *place)
+{
+    make_ready(place->key);
+}
+
 static bool suits(const struct waiter *w, const struct entry *e)
 {
     return (e && entry_type(e) == w->type) || w->when_gone;
@@ -210,20 +226,25 @@ static bool suits_some(const struct waiting_key *wk, const struct entry *e)
     return (e && wk->types & 1u << entry_type(e)) || wk->when_gone > 0;
 }
 
+/* Who comes meanwhile has been tried when it came. */
 static void serve_key(struct waiting_key *wk, int64_t now_ms) REQUIRES(keyspace_lock)
 {
     struct db *db = db_at(wk->db_id);
-    for (struct waiting_place *place = wk->first, *next; place; place = next) {
+    queues.next = wk->first;
+    queues.newcomer = NULL;
+    while (queues.next && queues.next != queues.newcomer) {
+        struct waiting_place *place = queues.next;
         /* Looked up anew each time: the waiter before may have emptied the key, or any other. */
         const struct entry *e = db_read(db, &wk->key, now_ms, DB_NO_TOUCH | DB_NO_STATS);
         if (!suits_some(wk, e)) {
             break;
         }
-        next = place->next;
+        queues.next = place->next;
         if (suits(place->waiter, e)) {
             queues.try_waiter(place->waiter, now_ms);
         }
     }
+    queues.next = queues.newcomer = NULL;
 }
 
 void waiting_serve(int64_t now_ms)

@@ -32,7 +32,8 @@ struct waiter {
 };
 
 /* Boot: `try_waiter` is called for a waiter when one of its keys is ready; it may take that waiter
- * out of all queues, and no other one, and may change keys. Its reverse. */
+ * out of all queues, and others, and put new ones in, which are tried when a key changes again; and
+ * it may change keys. Its reverse. */
 typedef void (*waiting_try)(struct waiter *w, int64_t now_ms);
 void waiting_setup(waiting_try try_waiter);
 void waiting_teardown(void);
@@ -51,6 +52,8 @@ static inline void waiting_note_change(struct db *db, struct slice name) REQUIRE
         waiting_mark(db, name);
     }
 }
+/* The same of the key of a place in a queue. */
+void waiting_look_again(struct waiting_place *place) REQUIRES(keyspace_lock);
 /* True when some key that is waited for has changed. */
 static inline bool waiting_has_ready(void) REQUIRES(keyspace_lock)
 {

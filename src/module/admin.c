@@ -58,7 +58,12 @@ static void load(struct call *c, int first_arg, int arg_count) REQUIRES(gil)
 {
     struct buf error = {0};
     char *path = mem_dup(c->argv[2].ptr, c->argv[2].len);
-    bool loaded = loader_load(path, c->argv + first_arg, arg_count, &error);
+    bool loaded = false;
+    if (memchr(path, '\0', c->argv[2].len)) {
+        buf_printf(&error, "%s: no path has a NUL byte", path);
+    } else {
+        loaded = loader_load(path, c->argv + first_arg, arg_count, &error);
+    }
     if (!are_options_known(loaded, &error)) {
         loaded = false;
     }
@@ -216,6 +221,10 @@ static bool parse_line(const struct option *option UNUSED, const struct slice *w
     }
     if (count < 1 || words[0].len == 0) {
         *error = "loadmodule names no file";
+        return false;
+    }
+    if (memchr(words[0].ptr, '\0', words[0].len)) {
+        *error = "no path has a NUL byte";
         return false;
     }
     config_append_words(&configured.lines, words, count);

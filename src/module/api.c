@@ -4,7 +4,6 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "module/missing.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -29,6 +28,7 @@ static const struct api_function *const tables[] = {
     key_stream_functions,   info_functions,           server_info_functions,
     user_functions,         fork_functions,           config_functions,
     client_functions,       filter_functions,         auth_functions,
+    promise_functions,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 
@@ -83,8 +83,8 @@ api_pointer api_find(const char *name)
 int api_get(const char *name, void *pointer)
 {
     api_pointer function = api_find(name);
-    if (!function) {
-        missing_note(name, pointer);
+    if (!function) { /* good modules look; of the others the log says this much */
+        log_verbose("A module asks for %s, which the interface does not have", name);
         return REDISMODULE_ERR;
     }
     memcpy(pointer, &function, sizeof(function));

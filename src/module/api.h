@@ -65,6 +65,7 @@ extern const struct api_function config_functions[];
 extern const struct api_function client_functions[];
 extern const struct api_function filter_functions[];
 extern const struct api_function auth_functions[];
+extern const struct api_function promise_functions[];
 extern const struct api_function message_functions[];
 extern const struct api_function cluster_functions[];
 extern const struct api_function dict_functions[];

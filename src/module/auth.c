@@ -1,16 +1,19 @@
 /* Clients that modules authenticate: the caller of the command that runs becomes a user, without a
  * password. Who has done it may want to know, once, when the client ceases to be that user's: it
  * authenticates anew, resets, or ends. Modules may also be asked by AUTH and HELLO, before
- * passwords are looked at. State: keyspace. */
+ * passwords are looked at, and have them wait for an answer. State: keyspace. */
 #include "module/auth.h"
 
 #include "base/mem.h"
 #include "engine/auth.h"
 #include "engine/busy.h"
-#include "module/context.h"
+#include "engine/parked.h"
+#include "module/blocked_priv.h"
 #include "module/run.h"
 #include "module/text.h"
 #include "module/users.h"
+
+#include <string.h>
 
 /* Who wants to know of a client. */
 struct watch {
@@ -70,12 +73,52 @@ static void tell(struct session *s)
 
 /* ---- being asked ---- */
 
-struct question {
+struct auth_question {
     struct call *call;
     struct slice user, password;
     struct buf *error;
     enum auth_answer answer;
 };
+
+/* The state of a parked AUTH: modules may block it one after the other, as the chain goes on. */
+struct wait {
+    RedisModuleBlockedClient *client; /* the handle of the one that does */
+    const struct asked *asked;        /* its callback: while it blocks clients it stays */
+    char event[EVENT_NAME_BYTES];
+};
+
+static void forget_wait(void *state)
+{
+    struct wait *w = state;
+    blocked_drop_wait(w->client);
+    mem_free(w);
+}
+
+/* CLIENT UNBLOCK leaves it, as Redis does whoever has no time-out callback. */
+static void wait_on(struct call *c, struct wait *w) REQUIRES(keyspace_lock)
+{
+    call_block(c, &(struct block){.event = slice_cstr(w->event),
+                                  .when_gone = true,
+                                  .stays = true,
+                                  .state = c->retry ? NULL : w,
+                                  .destroy_state = forget_wait});
+}
+
+static void wait_for(struct call *c, const struct asked *a, RedisModuleBlockedClient *b)
+    REQUIRES(keyspace_lock)
+{
+    struct wait *w = c->retry ? call_block_state(c) : mem_calloc(1, sizeof(*w));
+    if (c->retry) { /* it waits where it did, for the next one */
+        blocked_drop_wait(w->client);
+        memcpy(b->event, w->event, sizeof(w->event));
+    } else {
+        memcpy(w->event, b->event, sizeof(w->event));
+    }
+    b->making = NULL;
+    w->client = b;
+    w->asked = a;
+    wait_on(c, w);
+}
 
 /* An error as the module gives it ("-CODE text", or text without a code), as replies are made. */
 static void take_error(RedisModuleString *text, struct buf *error)
@@ -90,38 +133,80 @@ static void take_error(RedisModuleString *text, struct buf *error)
 }
 
 /* The callback takes no command's place: it replies nothing, and the world is not to be had. */
-static enum auth_answer ask_one(const struct asked *a, const struct question *q)
-    REQUIRES(keyspace_lock)
+static enum auth_answer call_back(RedisModuleCtx *ctx, RedisModuleAuthCallback callback,
+                                  const struct auth_question *q) REQUIRES(keyspace_lock)
 {
-    RedisModuleCtx ctx;
     RedisModuleString *user = text_create(q->user), *password = text_create(q->password);
     RedisModuleString *error = NULL;
-    context_begin(&ctx, a->module, ACCESS_EXCLUSIVE);
-    ctx.session = q->call->session;
-    bool handled = a->callback(&ctx, user, password, &error) == REDISMODULE_AUTH_HANDLED;
-    bool granted = ctx.granted;
-    if (error && handled) {
+    ctx->session = q->call->session;
+    bool handled = callback(ctx, user, password, &error) == REDISMODULE_AUTH_HANDLED;
+    if (error && handled && q->error->len == 0) {
         take_error(error, q->error);
     }
     if (error) {
-        context_disown(&ctx, error);
+        context_disown(ctx, error);
         text_release(error);
     }
-    context_end(&ctx);
     text_release(user);
     text_release(password);
     if (!handled) {
         return AUTH_LEFT;
     }
-    return granted ? AUTH_GRANTED : AUTH_DENIED;
+    return ctx->granted ? AUTH_GRANTED : AUTH_DENIED;
+}
+
+static enum auth_answer ask_one(const struct asked *a, struct auth_question *q)
+    REQUIRES(keyspace_lock)
+{
+    RedisModuleCtx ctx;
+    context_begin(&ctx, a->module, ACCESS_EXCLUSIVE);
+    ctx.question = q;
+    enum auth_answer answer = call_back(&ctx, a->callback, q);
+    if (ctx.blocks) {
+        wait_for(q->call, a, ctx.blocks);
+        answer = AUTH_WAITS;
+    } else if (!ctx.question) { /* it was to wait, and could not */
+        answer = AUTH_DENIED;
+    }
+    context_end(&ctx);
+    return answer;
+}
+
+/* A parked AUTH is run again. Returns who has blocked it, whose reply callback says what comes of
+ * it. */
+static const struct asked *resume(struct auth_question *q) REQUIRES(keyspace_lock)
+{
+    struct wait *w = call_block_state(q->call);
+    RedisModuleBlockedClient *b = w->client;
+    if (!b->unblocked) {
+        wait_on(q->call, w);
+        q->answer = AUTH_WAITS;
+        return w->asked;
+    }
+    b->answered = true;
+    parked_add_ticks(q->call->parked, atomic_exchange(&b->measured_ticks, 0));
+    if (b->auth_callback) {
+        RedisModuleCtx ctx;
+        context_begin(&ctx, b->module, ACCESS_EXCLUSIVE);
+        ctx.blocked = b;
+        ctx.cause = BLOCKED_REPLY;
+        q->answer = call_back(&ctx, b->auth_callback, q);
+        context_end(&ctx);
+    }
+    blocked_settle(b);
+    return w->asked;
 }
 
 static void ask_held(void *question)
 {
     keyspace_assert_exclusive();
-    struct question *q = question;
+    struct auth_question *q = question;
+    const struct asked *a = first_asked;
     q->answer = AUTH_LEFT;
-    for (const struct asked *a = first_asked; a && q->answer == AUTH_LEFT; a = a->next) {
+    if (q->call->retry) {
+        a = resume(q)->next;
+    }
+    for (; a && q->answer == AUTH_LEFT; a = a->next) {
         q->answer = ask_one(a, q);
     }
 }
@@ -130,7 +215,7 @@ static void ask_held(void *question)
 static enum auth_answer ask(struct call *c, struct slice user, struct slice password,
                             struct buf *error)
 {
-    struct question q = {c, user, password, error, AUTH_DENIED};
+    struct auth_question q = {c, user, password, error, AUTH_DENIED};
     busy_run_within(ask_held, &q);
     return q.answer;
 }
@@ -227,7 +312,40 @@ static void rm_register(RedisModuleCtx *ctx, RedisModuleAuthCallback callback)
     auth_set_asker(ask);
 }
 
+/* Why the AUTH cannot wait; NULL: it can. */
+static const char *wait_refusal(const struct call *c)
+{
+    if (c->held != ACCESS_EXCLUSIVE) {
+        return "ERR Blocking module command called beside a command that takes long";
+    }
+    return call_may_block(c) ? NULL : "ERR Blocking module command called from transaction";
+}
+
+/* Only from a callback that is asked, once. Whoever cannot wait is not let in. */
+static RedisModuleBlockedClient *
+rm_block_client_on_auth(RedisModuleCtx *ctx, RedisModuleAuthCallback reply,
+                        void (*free_private)(RedisModuleCtx *, void *))
+{
+    keyspace_assert_exclusive();
+    struct auth_question *q = ctx->question;
+    if (!q || ctx->blocks) {
+        return NULL;
+    }
+    RedisModuleBlockedClient *b = blocked_create(ctx, NULL, NULL, free_private, 0);
+    const char *why = wait_refusal(q->call);
+    b->auth_callback = reply;
+    if (why) {
+        blocked_begin_idle(b);
+        buf_append_cstr(q->error, why);
+        ctx->question = NULL;
+    } else {
+        blocked_begin_wait(ctx, b);
+    }
+    return b;
+}
+
 const struct api_function auth_functions[] = {
+    API(BlockClientOnAuth, rm_block_client_on_auth),
     API(RegisterAuthCallback, rm_register),
     API(AuthenticateClientWithUser, rm_with_user),
     API(AuthenticateClientWithACLUser, rm_with_acl_user),

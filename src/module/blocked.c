@@ -91,20 +91,16 @@ static void run_end(struct main_job *job, bool alive) NO_THREAD_SAFETY_ANALYSIS
     end_use(b, alive);
 }
 
-/* The client has its answer: the parked call's use ends here, in the hold, so that no other one is
- * needed for it. The memory is the call's still. */
-static void settle(RedisModuleBlockedClient *b)
+void blocked_settle(RedisModuleBlockedClient *b)
 {
     b->settled = true;
     atomic_fetch_add(&b->refs, 1);
     end_use(b, true);
 }
 
-/* The parked call's destroy_state: on the client's thread, without a lock, after the hold in which
- * its reply was made. */
-static void forget(void *state)
+void blocked_drop_wait(void *client)
 {
-    RedisModuleBlockedClient *b = state;
+    RedisModuleBlockedClient *b = client;
     if (b->settled) {
         blocked_release(b);
     } else {
@@ -131,10 +127,10 @@ static void run_unblock(struct main_job *job, bool alive) NO_THREAD_SAFETY_ANALY
 
 /* ---- blocking ---- */
 
-static RedisModuleBlockedClient *create(RedisModuleCtx *ctx, RedisModuleCmdFunc reply,
-                                        RedisModuleCmdFunc timeout,
-                                        void (*free_private)(RedisModuleCtx *, void *),
-                                        long long timeout_ms)
+RedisModuleBlockedClient *blocked_create(RedisModuleCtx *ctx, RedisModuleCmdFunc reply,
+                                         RedisModuleCmdFunc timeout,
+                                         void (*free_private)(RedisModuleCtx *, void *),
+                                         long long timeout_ms)
 {
     static uint64_t last_number; /* keyspace */
     RedisModuleBlockedClient *b = mem_calloc(1, sizeof(*b));
@@ -172,8 +168,26 @@ static const char *refusal(const RedisModuleCtx *ctx)
                               : "ERR Blocking module command called from transaction";
 }
 
-/* Whoever cannot wait has the error as its reply, and a handle all the same, which the module
- * unblocks as it does any other. */
+void blocked_begin_wait(RedisModuleCtx *ctx, RedisModuleBlockedClient *b)
+{
+    b->users = b->keys ? 1 : 2;
+    b->making = ctx;
+    ctx->blocks = b;
+}
+
+void blocked_begin_idle(RedisModuleBlockedClient *b)
+{
+    b->answered = true;
+    b->users = 1;
+    if (b->keys) { /* the module unblocks no such client: it ends by itself, later */
+        b->asked = true;
+        main_loop_post(&b->unblock);
+    }
+}
+
+/* Whoever cannot wait has the error as its reply. */
+static RedisModuleBlockedClient *block(RedisModuleCtx *ctx, RedisModuleBlockedClient *b)
+    REQUIRES(keyspace_lock);
 static RedisModuleBlockedClient *block(RedisModuleCtx *ctx, RedisModuleBlockedClient *b)
 {
     const char *why = ctx->call ? refusal(ctx) : "";
@@ -181,17 +195,10 @@ static RedisModuleBlockedClient *block(RedisModuleCtx *ctx, RedisModuleBlockedCl
         if (ctx->reply && why && *why) {
             reply_error(ctx->reply, why);
         }
-        b->answered = true;
-        b->users = 1;
-        if (b->keys) { /* the module unblocks no such client: it ends by itself, later */
-            b->asked = true;
-            main_loop_post(&b->unblock);
-        }
-        return b;
+        blocked_begin_idle(b);
+    } else {
+        blocked_begin_wait(ctx, b);
     }
-    b->users = b->keys ? 1 : 2;
-    b->making = ctx;
-    ctx->blocks = b;
     return b;
 }
 
@@ -201,7 +208,7 @@ static RedisModuleBlockedClient *rm_block_client(RedisModuleCtx *ctx, RedisModul
                                                  long long timeout_ms)
 {
     keyspace_assert_exclusive();
-    return block(ctx, create(ctx, reply, timeout, free_private, timeout_ms));
+    return block(ctx, blocked_create(ctx, reply, timeout, free_private, timeout_ms));
 }
 
 static void hold_keys(RedisModuleBlockedClient *b, RedisModuleString **names, int count)
@@ -221,7 +228,7 @@ static RedisModuleBlockedClient *rm_block_client_on_keys_with_flags(
     int count, void *private_data, int flags)
 {
     keyspace_assert_exclusive();
-    RedisModuleBlockedClient *b = create(ctx, reply, timeout, free_private, timeout_ms);
+    RedisModuleBlockedClient *b = blocked_create(ctx, reply, timeout, free_private, timeout_ms);
     if (count > 0) {
         hold_keys(b, keys, count);
     }
@@ -266,7 +273,7 @@ void blocked_park(RedisModuleCtx *ctx, struct reply_mark before)
     wait.on_timeout = on_timeout;
     wait.stays = !b->timeout_callback;
     wait.state = b;
-    wait.destroy_state = forget;
+    wait.destroy_state = blocked_drop_wait;
     b->making = NULL;
     ctx->blocks = NULL;
     call_block(ctx->call, &wait);
@@ -330,7 +337,7 @@ static void on_timeout(struct call *c) NO_THREAD_SAFETY_ANALYSIS
     } else {
         reply_null_array(c->reply);
     }
-    settle(b);
+    blocked_settle(b);
 }
 
 static void wait_on(RedisModuleBlockedClient *b, struct call *c) REQUIRES(keyspace_lock)
@@ -352,7 +359,7 @@ static void retry_key(RedisModuleBlockedClient *b, struct call *c) REQUIRES(keys
     struct reply_mark before = reply_mark(c->reply);
     if (call_back(b, c, b->reply_callback, BLOCKED_REPLY, ready) == REDISMODULE_OK) {
         b->answered = true;
-        settle(b);
+        blocked_settle(b);
     } else {
         reply_rewind(c->reply, before);
         wait_on(b, c);
@@ -377,7 +384,7 @@ void blocked_retry(struct call *c)
         }
         take_reply(b, c);
         c->propagated = true;
-        settle(b);
+        blocked_settle(b);
     }
 }
 
@@ -421,6 +428,7 @@ static int rm_unblock_client(RedisModuleBlockedClient *b,
 static int rm_abort_block(RedisModuleBlockedClient *b)
 {
     b->reply_callback = NULL;
+    b->auth_callback = NULL;
     b->disconnect_callback = NULL;
     if (keyspace_is_exclusive() && b->making) {
         b->making->blocks = NULL;

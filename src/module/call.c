@@ -1,7 +1,7 @@
 /* Commands that modules call. Each is a call of its own, nested in the one that runs, if any: it
- * never waits and is told to the logs only where the module says so. Its session is nobody's, in
- * the context's database, and allowed everything, unless the module has its caller's rights
- * checked.
+ * waits (promises.h) and is told to the logs only where the module says so. Its session is
+ * nobody's, in the context's database, and allowed everything, unless the module has its caller's
+ * rights checked.
  *
  * A command that needs the world (CONFIG SET, ACL SETUSER) runs while the keyspace lock is let go
  * of, with the world standing. See DESIGN.md, "Calls that need the world". */
@@ -18,6 +18,7 @@
 #include "module/call.h"
 #include "module/call_replies.h"
 #include "module/context.h"
+#include "module/promises.h"
 #include "module/users.h"
 #include "module/words.h"
 #include "module/world.h"
@@ -267,6 +268,7 @@ static RedisModuleCallReply *answer_refusal(RedisModuleCtx *ctx, struct refusal 
 }
 
 static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, const struct words *w)
+    REQUIRES(keyspace_lock)
 {
     struct refusal refusal = {0};
     struct call n = {.argc = w->argc,
@@ -274,7 +276,8 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
                      .reply = &f->reply,
                      .session = &f->session,
                      .now_ms = ctx->now_ms,
-                     .nested = true};
+                     .nested = true,
+                     .awaited = w->flags & WORDS_MAY_WAIT};
     n.cmd = find_command(n.argv, n.argc);
     n.db = db_at(f->session.db_index);
     if (is_refused(&refusal, ctx, &n, w->flags)) {
@@ -293,10 +296,14 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
             "ERR this command stops all threads, which cannot be within a transaction or script");
         return answer_refusal(ctx, &refusal, w->flags);
     }
+    if (n.waits) {
+        return promises_make(ctx, &n, targets_of(w->flags));
+    }
     return f->reply.piece_count > 0 ? call_reply_create(ctx, &f->reply) : NULL;
 }
 
 static RedisModuleCallReply *call_filtered(RedisModuleCtx *ctx, struct frame *f, struct words *w)
+    REQUIRES(keyspace_lock)
 {
     if (filter_wanted()) {
         struct request request = {w->argc, w->argv, NULL};

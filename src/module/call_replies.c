@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "module/context.h"
+#include "module/promises.h"
 #include "module/text.h"
 
 #include <assert.h>
@@ -14,12 +15,13 @@
 
 struct RedisModuleCallReply {
     RedisModuleCtx *ctx;
-    char *owned;        /* the bytes of the outermost one; NULL in others */
-    struct slice bytes; /* all of it, without its attribute */
-    struct slice text;  /* what a string, an error, a number of many digits holds */
-    int type;           /* REDISMODULE_REPLY_ */
-    char format[4];     /* of a verbatim string */
-    long long integer;  /* also 0 or 1 of a boolean */
+    char *owned;             /* the bytes of the outermost one; NULL in others */
+    struct promise *promise; /* instead of bytes, or NULL; owned */
+    struct slice bytes;      /* all of it, without its attribute */
+    struct slice text;       /* what a string, an error, a number of many digits holds */
+    int type;                /* REDISMODULE_REPLY_ */
+    char format[4];          /* of a verbatim string */
+    long long integer;       /* also 0 or 1 of a boolean */
     double number;
     size_t count;                   /* elements, or pairs */
     const char *body;               /* where the first element begins */
@@ -225,6 +227,9 @@ static void deinit(RedisModuleCallReply *r)
         deinit(r->attribute);
         mem_free(r->attribute);
     }
+    if (r->promise) {
+        promises_release(r->promise);
+    }
     mem_free(r->owned);
 }
 
@@ -269,6 +274,21 @@ RedisModuleCallReply *call_reply_create_error(RedisModuleCtx *ctx, struct slice 
     return create(ctx, bytes, text.len + 3);
 }
 
+RedisModuleCallReply *call_reply_create_promise(RedisModuleCtx *ctx, struct promise *p_take)
+{
+    RedisModuleCallReply *r = mem_calloc(1, sizeof(*r));
+    r->ctx = ctx->auto_memory ? ctx : NULL; /* it may outlive its context otherwise */
+    r->type = REDISMODULE_REPLY_PROMISE;
+    r->promise = p_take;
+    context_own(ctx, r, destroy);
+    return r;
+}
+
+struct promise *call_reply_promise(const RedisModuleCallReply *reply)
+{
+    return reply ? reply->promise : NULL;
+}
+
 struct slice call_reply_bytes(const RedisModuleCallReply *reply)
 {
     if (!reply->attribute) {
@@ -283,7 +303,7 @@ struct slice call_reply_bytes(const RedisModuleCallReply *reply)
 /* Of a part of a reply nothing is done: it goes with the whole. */
 static void rm_free(RedisModuleCallReply *reply)
 {
-    if (reply && reply->owned) {
+    if (reply && (reply->owned || reply->promise)) {
         context_disown(reply->ctx, reply);
         destroy(reply);
     }

@@ -224,8 +224,10 @@ static int rm_set_categories(RedisModuleCommand *command, const char *words)
     if (!m->module->loading || !each_word(words ? words : "", take_category, &categories)) {
         return REDISMODULE_ERR;
     }
+    uint32_t before = m->row.categories;
     m->row.categories = categories; /* in the place of those that were set before */
     if (!command_follow_row((struct command *)command_by_id(m->id))) {
+        m->row.categories = before;
         return REDISMODULE_ERR;
     }
     command_settle();

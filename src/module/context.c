@@ -10,6 +10,7 @@
 #include "engine/gate.h"
 #include "engine/modules.h"
 #include "engine/propagate.h"
+#include "engine/shutdown.h"
 #include "module/replicate.h"
 
 #include <assert.h>
@@ -268,6 +269,9 @@ static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
         ctx->yields = true;
     }
     busy_poll();
+    if (unlikely(busy_is_at_end())) { /* nobody can take the module's code from where it stands */
+        shutdown_at_once();
+    }
 }
 
 /* ---- who calls, and how ---- */

@@ -10,6 +10,7 @@
 #include "module/loaded.h"
 
 struct key_request;
+struct auth_question;
 
 /* Why the module is called about a client that it has blocked (blocked.h). */
 enum blocked_cause { BLOCKED_NOT, BLOCKED_REPLY, BLOCKED_TIMEOUT, BLOCKED_END };
@@ -37,6 +38,7 @@ struct RedisModuleCtx {
     bool alone;   /* without a call, and nobody else's is amid: the world may be stopped */
     bool looks;   /* amid a change: it reads, and changes nothing */
     bool granted; /* asked about an AUTH: it has made the caller a user */
+    struct auth_question *question; /* that AUTH, which it may have wait (auth.c); NULL: none */
     bool auto_memory;
     bool in_unit;                /* what it tells the logs is one unit, which is open */
     struct radix keys_for_peers; /* that they are told at its end (replicate.h) */

@@ -40,19 +40,24 @@ static void end_dict(RedisModuleInfoCtx *info)
     }
 }
 
+static void append_one(RedisModuleInfoCtx *info, const struct module *m, bool for_crash)
+    REQUIRES(keyspace_lock)
+{
+    RedisModuleCtx ctx;
+    context_begin(&ctx, (struct module *)m, ACCESS_EXCLUSIVE);
+    info->module = m;
+    info->in_section = false;
+    m->info(info, for_crash);
+    end_dict(info);
+    context_end(&ctx);
+}
+
 static void append_all(RedisModuleInfoCtx *info) REQUIRES(keyspace_lock)
 {
     for (const struct module *m = loaded_first(); m; m = m->next) {
-        if (!m->info) {
-            continue;
+        if (m->info) {
+            append_one(info, m, false);
         }
-        RedisModuleCtx ctx;
-        context_begin(&ctx, (struct module *)m, ACCESS_EXCLUSIVE);
-        info->module = m;
-        info->in_section = false;
-        m->info(info, 0);
-        end_dict(info);
-        context_end(&ctx);
     }
 }
 
@@ -87,7 +92,26 @@ static void append(struct buf *out, const struct slice *words, int count, bool f
     busy_run_within(append_held, &info);
 }
 
-const struct info_guests module_info_guests = {exist, append};
+/* What one has told is written before the next one is asked. In a child: whoever had the lock is
+ * not there. If that was another thread it is not to be had. */
+static void report(void (*write)(const char *bytes, size_t len)) NO_THREAD_SAFETY_ANALYSIS
+{
+    struct buf out = {0};
+    struct RedisModuleInfoCtx info = {.out = &out, .all = true, .is_first = true};
+    if (!keyspace_is_exclusive()) {
+        keyspace_lock_exclusive();
+    }
+    for (const struct module *m = loaded_first(); m; m = m->next) {
+        if (m->info) {
+            append_one(&info, m, true);
+            write(out.data, out.len);
+            buf_clear(&out);
+        }
+    }
+    buf_deinit(&out);
+}
+
+const struct info_guests module_info_guests = {exist, append, report};
 
 /* ---- for modules ---- */
 

@@ -1,6 +1,7 @@
 /* See key_events.h. */
 #include "module/key_events.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "engine/gate.h"
 #include "engine/identity.h"
@@ -16,6 +17,10 @@
 /* Subscriptions at most: a note has a bit for each. */
 #define SUBSCRIPTIONS_MAX 64
 
+/* Names of events at most that have addresses of their own; modules may make any. */
+#define NAMES_MAX 2048
+#define NAME_BUCKETS 256
+
 struct subscription {
     struct module *module;
     RedisModuleNotificationFunc callback;
@@ -29,7 +34,13 @@ struct note {
     int db_index;
     uint64_t skips; /* subscriptions whose own callbacks made it */
     RedisModuleString *key;
-    char event[];
+    const char *event; /* a name's, or the bytes below */
+    char bytes[];
+};
+
+struct name {
+    struct name *next;
+    char text[];
 };
 
 struct job {
@@ -46,6 +57,8 @@ static struct {
     unsigned count;
     struct note *first, **last;
     struct job *first_job, **last_job;
+    struct name *names[NAME_BUCKETS];
+    unsigned name_count;
     uint64_t active; /* subscriptions that are being told, innermost and outer ones */
     bool telling, working;
 } state;
@@ -87,13 +100,40 @@ static int types_of(unsigned wanted)
 
 /* ---- noting ---- */
 
+/* The text at an address that is this name's for good: modules (RediSearch) keep the addresses of
+ * those that they have met, and compare no texts afterwards. NULL: there are too many names. */
+static const char *name_of(const char *event, size_t len)
+{
+    struct name **place = &state.names[hash_bytes(event, len) % NAME_BUCKETS];
+    for (; *place; place = &(*place)->next) {
+        if (strcmp((*place)->text, event) == 0) {
+            return (*place)->text;
+        }
+    }
+    if (state.name_count == NAMES_MAX) {
+        return NULL;
+    }
+    struct name *name = mem_alloc(sizeof(*name) + len + 1);
+    name->next = NULL;
+    memcpy(name->text, event, len + 1);
+    *place = name;
+    state.name_count++;
+    return name->text;
+}
+
 static void on_event(enum event_class class, const char *event, int db, struct slice key)
 {
     size_t len = strlen(event);
-    struct note *n = mem_alloc(sizeof(*n) + len + 1);
-    *n = (struct note){
-        .class = class, .db_index = db, .skips = state.active, .key = text_create(key)};
-    memcpy(n->event, event, len + 1);
+    const char *name = name_of(event, len);
+    struct note *n = mem_alloc(sizeof(*n) + (name ? 0 : len + 1));
+    *n = (struct note){.class = class,
+                       .db_index = db,
+                       .skips = state.active,
+                       .key = text_create(key),
+                       .event = name};
+    if (!name) {
+        n->event = memcpy(n->bytes, event, len + 1);
+    }
     *state.last = n;
     state.last = &n->next;
     keyspace_has_work = true;
@@ -303,6 +343,13 @@ void key_events_teardown(void) NO_THREAD_SAFETY_ANALYSIS
     for (struct job *j; (j = take_job());) {
         mem_free(j);
     }
+    for (unsigned i = 0; i < NAME_BUCKETS; i++) {
+        for (struct name *name; (name = state.names[i]);) {
+            state.names[i] = name->next;
+            mem_free(name);
+        }
+    }
+    state.name_count = 0;
     state.count = 0;
     modules_listen = false;
 }

@@ -1,7 +1,8 @@
 /* What modules are told of keys. An event is noted amid the change and told when the call that made
  * it is over, still within its hold and its unit (engine/modules.h), so that a module may look at
  * keys, and write: no handler is half way through the database then. What no call made (expiry,
- * eviction) is told before the hold ends. State: keyspace. */
+ * eviction) is told before the hold ends. An event's name is at one address for good, which is no
+ * other name's, as modules expect. State: keyspace. */
 #ifndef MODULE_KEY_EVENTS_H
 #define MODULE_KEY_EVENTS_H
 

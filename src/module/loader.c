@@ -11,7 +11,7 @@
 #include "module/context.h"
 #include "module/key_events.h"
 #include "module/filters.h"
-#include "module/missing.h"
+#include "module/promises.h"
 #include "module/server_events.h"
 #include "module/shared_apis.h"
 #include "module/text.h"
@@ -24,9 +24,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Names in a line of the log. */
-#define NAMES_BYTES 800
-
+typedef int (*load_function)(RedisModuleCtx *ctx, RedisModuleString **argv, int argc);
 typedef int (*unload_function)(void *ctx);
 
 /* ---- records ---- */
@@ -86,9 +84,9 @@ static void fetch_symbol(void *library, const char *name, void *function)
     memcpy(function, &symbol, sizeof(symbol));
 }
 
-/* Runs OnLoad, in the world and with the keyspace lock, as any code of modules runs. */
-static void run_load(struct module *m, missing_load load, struct missing_load_end *end)
-    REQUIRES(gil)
+/* Runs OnLoad, in the world and with the keyspace lock, as any code of modules runs. What it
+ * returns. */
+static int run_load(struct module *m, load_function load) REQUIRES(gil)
 {
     RedisModuleString **argv = mem_alloc((size_t)m->arg_count * sizeof(RedisModuleString *));
     RedisModuleCtx ctx;
@@ -98,7 +96,7 @@ static void run_load(struct module *m, missing_load load, struct missing_load_en
     keyspace_lock_exclusive();
     context_begin(&ctx, m, ACCESS_WORLD);
     m->loading = true;
-    missing_run_load(load, &ctx, argv, m->arg_count, end);
+    int result = load(&ctx, argv, m->arg_count);
     m->loading = false;
     context_end(&ctx);
     keyspace_unlock_exclusive();
@@ -106,6 +104,7 @@ static void run_load(struct module *m, missing_load load, struct missing_load_en
         text_release(argv[i]);
     }
     mem_free(argv);
+    return result;
 }
 
 /* What every module must be before its code is let in. */
@@ -134,6 +133,7 @@ static bool withdraw(struct module *m) REQUIRES(gil)
     module_auth_withdraw(m);
     command_category_give_back(m->categories);
     keyspace_lock_exclusive();
+    promises_withdraw(m);
     timers_remove(m);
     key_events_withdraw(m);
     server_events_withdraw(m);
@@ -148,80 +148,38 @@ static void tell_change(const struct module *m, unsigned part)
 }
 
 /* Why it is not let in, if it is not. */
-static bool is_refused(const struct module *m, struct missing_load_end *end, struct buf *error)
+static bool is_refused(const struct module *m, bool agrees, struct buf *error)
 {
-    bool refused = end->result != REDISMODULE_OK;
-    if (!refused && m->name && loaded_find(slice_cstr(m->name))) {
+    if (agrees && m->name && loaded_find(slice_cstr(m->name))) {
         buf_printf(error, "%s: another module has the name '%s'", m->path, m->name);
         return true;
     }
-    if (!refused && m->name && configs_are_loaded(m)) {
+    if (agrees && m->name && configs_are_loaded(m)) {
         return false;
     }
-    if (end->called.len > 0) {
-        buf_printf(error, "%s: its OnLoad called RedisModule_%s, which is not there yet", m->path,
-                   buf_cstr(&end->called));
-        return true;
-    }
     buf_printf(error, "%s: its OnLoad %s", m->path,
-               end->gave_up   ? "gave up"
-               : end->cut_off ? "called a function that is not there yet"
-               : refused      ? "refused"
-               : m->name      ? "has options, and has not called RedisModule_LoadConfigs"
-                              : "has not called RedisModule_Init");
-    if (end->asked.len > 0) {
-        buf_printf(error, "; it asked for these functions, which are not there yet: %s",
-                   buf_cstr(&end->asked));
-    }
+               !agrees   ? "refused"
+               : m->name ? "has options, and has not called RedisModule_LoadConfigs"
+                         : "has not called RedisModule_Init");
     return true;
 }
 
-/* In lines as long as the log has them. */
-static void log_asked(const char *path, struct slice names)
-{
-    while (names.len > 0) {
-        const char *comma = names.len > NAMES_BYTES ? memrchr(names.ptr, ',', NAMES_BYTES) : NULL;
-        size_t len = comma ? (size_t)(comma - names.ptr) : names.len;
-        size_t step = comma ? len + 2 : len;
-        log_warning("Module %s asked for functions that are not there yet: %.*s", path, (int)len,
-                    names.ptr);
-        names = slice_of(names.ptr + step, names.len - step);
-    }
-}
-
 /* A module that has not been let in goes. */
-static void give_up(struct module *m, bool cut_off) REQUIRES(gil)
+static void give_up(struct module *m) REQUIRES(gil)
 {
     if (!withdraw(m)) {
         log_warning("%s has made values before its OnLoad failed: its types and its code stay",
                     m->path);
         return;
     }
-    if (!cut_off) { /* else threads of its own may be there still */
-        dlclose(m->library);
-    }
+    dlclose(m->library);
     destroy(m);
-}
-
-/* Whether it is let in; else it is gone. */
-static bool enter(struct module *m, missing_load load, struct buf *error) REQUIRES(gil)
-{
-    struct missing_load_end end;
-    run_load(m, load, &end);
-    bool refused = is_refused(m, &end, error);
-    log_asked(m->path, buf_slice(&end.asked));
-    if (refused) {
-        give_up(m, end.cut_off);
-    }
-    buf_deinit(&end.called);
-    buf_deinit(&end.asked);
-    return !refused;
 }
 
 bool loader_load(const char *path, const struct slice *args, int arg_count, struct buf *error)
 {
     void *library = open_library(path, error);
-    missing_load load = NULL;
+    load_function load = NULL;
     if (!library) {
         return false;
     }
@@ -232,7 +190,8 @@ bool loader_load(const char *path, const struct slice *args, int arg_count, stru
         return false;
     }
     struct module *m = create(path, library, args, arg_count);
-    if (!enter(m, load, error)) {
+    if (is_refused(m, run_load(m, load) == REDISMODULE_OK, error)) {
+        give_up(m);
         return false;
     }
     loaded_add(m);

@@ -13,6 +13,7 @@
 #include "module/info.h"
 #include "module/loader.h"
 #include "module/main_loop.h"
+#include "module/promises.h"
 #include "module/server_events.h"
 #include "module/threads.h"
 #include "module/timers.h"
@@ -56,6 +57,11 @@ void module_teardown(void)
     call_teardown();
     admin_teardown();
     api_teardown();
+}
+
+void module_end_calls(void)
+{
+    promises_teardown();
 }
 
 void module_start(struct event_base *base)

@@ -16,6 +16,9 @@ extern const struct option module_options[];
  * are gone, whose values modules free: they are not asked, and stay in the process. */
 void module_setup(void);
 void module_teardown(void);
+/* Before that, and before parked calls are torn down, when no client is left: calls of modules that
+ * still wait end without a reply. */
+void module_end_calls(void);
 /* The main thread's loop is there, before modules are loaded; and ends: nothing of modules runs in
  * it any more. Main thread. */
 struct event_base;

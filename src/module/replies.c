@@ -275,6 +275,9 @@ static void rm_set_push_length(RedisModuleCtx *ctx, long len)
  * speaks. */
 static int rm_call_reply(RedisModuleCtx *ctx, RedisModuleCallReply *reply)
 {
+    if (call_reply_promise(reply)) {
+        return REDISMODULE_ERR; /* there is nothing to tell yet */
+    }
     if (!ctx->reply) {
         return REDISMODULE_OK;
     }

@@ -5,8 +5,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ds/radix.h"
-#include "module/context.h"
 #include "module/main_loop.h"
+
+#include <assert.h>
 
 #define ID_BYTES 8
 
@@ -103,19 +104,15 @@ static bool step(void) NO_THREAD_SAFETY_ANALYSIS
     return true;
 }
 
-/* ---- for modules ---- */
-
-static RedisModuleTimerID rm_create_timer(RedisModuleCtx *ctx, mstime_t period_ms,
-                                          RedisModuleTimerProc callback, void *data)
+uint64_t timers_start(const RedisModuleCtx *ctx, uint64_t at_us, RedisModuleTimerProc callback,
+                      void *data)
 {
-    keyspace_assert_exclusive();
     struct timer *t = mem_alloc(sizeof(*t));
-    uint64_t wait_us = period_ms > 0 ? (uint64_t)period_ms * 1000 : 0;
     *t = (struct timer){.module = ctx->module,
                         .callback = callback,
                         .data = data,
                         .db_index = context_db(ctx),
-                        .id = clock_mono_us() + wait_us};
+                        .id = at_us};
     struct id_text text = text_of(t->id);
     while (radix_insert(&state.queue, slice_of(text.bytes, ID_BYTES), t)) {
         text = text_of(++t->id);
@@ -125,6 +122,24 @@ static RedisModuleTimerID rm_create_timer(RedisModuleCtx *ctx, mstime_t period_m
         arm();
     }
     return t->id;
+}
+
+void timers_stop(uint64_t id)
+{
+    struct timer *t = find(id);
+    assert(t);
+    take_out(t);
+    mem_free(t);
+}
+
+/* ---- for modules ---- */
+
+static RedisModuleTimerID rm_create_timer(RedisModuleCtx *ctx, mstime_t period_ms,
+                                          RedisModuleTimerProc callback, void *data)
+{
+    keyspace_assert_exclusive();
+    uint64_t wait_us = period_ms > 0 ? (uint64_t)period_ms * 1000 : 0;
+    return timers_start(ctx, clock_mono_us() + wait_us, callback, data);
 }
 
 static struct timer *find_own(const RedisModuleCtx *ctx, RedisModuleTimerID id)
@@ -143,8 +158,7 @@ static int rm_stop_timer(RedisModuleCtx *ctx, RedisModuleTimerID id, void **data
     if (data) {
         *data = t->data;
     }
-    take_out(t);
-    mem_free(t);
+    timers_stop(id);
     return REDISMODULE_OK;
 }
 

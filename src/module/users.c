@@ -340,8 +340,9 @@ static void log_denial(const RedisModuleCtx *ctx, struct slice user,
                        const RedisModuleString *object, RedisModuleACLLogEntryReason reason)
 {
     static const struct session nobody = {0};
+    bool seen = ctx->session && !ctx->blocked; /* else it may be another thread's */
     if ((size_t)reason < sizeof(reasons) / sizeof(reasons[0])) {
-        acl_log_note(ctx->session ? ctx->session : &nobody, ctx->call ? ctx->call->cmd : NULL,
+        acl_log_note(seen ? ctx->session : &nobody, ctx->call ? ctx->call->cmd : NULL,
                      reasons[reason], ACL_CONTEXT_MODULE, user, text_slice(object));
     }
 }

@@ -14,7 +14,7 @@ static const struct {
     {'!', WORDS_REPLICATE},   {'A', WORDS_NO_AOF},    {'R', WORDS_NO_REPLICAS},
     {'3', WORDS_RESP3},       {'0', WORDS_RESP_AUTO}, {'C', WORDS_CHECK_USER},
     {'S', WORDS_SCRIPT_MODE}, {'W', WORDS_NO_WRITES}, {'M', WORDS_DENY_OOM},
-    {'E', WORDS_ERRORS},      {'D', WORDS_DRY_RUN},
+    {'E', WORDS_ERRORS},      {'D', WORDS_DRY_RUN},   {'K', WORDS_MAY_WAIT},
 };
 
 static unsigned flag_of(char letter)

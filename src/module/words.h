@@ -28,6 +28,7 @@ enum words_flag {
     WORDS_DENY_OOM = 1 << 8,    /* M */
     WORDS_ERRORS = 1 << 9,      /* E: why it does not run is an error reply */
     WORDS_DRY_RUN = 1 << 10,    /* D: only whether it would run; why not is an error reply */
+    WORDS_MAY_WAIT = 1 << 11,   /* K: it may wait; there is a promise then */
 };
 
 struct words {

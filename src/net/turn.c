@@ -126,7 +126,7 @@ static inline struct call *add_call(struct server_thread *t, struct batch_client
     call->dirty = 0;
     call->duration_ticks = 0;
     call->held = ACCESS_NONE;
-    call->failed = call->nested = call->needs_exclusive = call->told = false;
+    call->failed = call->nested = call->awaited = call->needs_exclusive = call->told = false;
     call->secrets = 0;
     call->retry = call->waits = call->propagated = call->has_told_peers = false;
     call->parked = NULL;

@@ -385,7 +385,8 @@ static void rewrite_cron(int64_t wall_ms)
         return;
     }
     bool needed = is_needed();
-    if ((aof_state.scheduled || needed || has_grown()) && !is_too_soon(wall_ms, needed)) {
+    bool asked = aof_state.scheduled; /* by somebody who does not wait for a pause of the log's */
+    if ((asked || needed || has_grown()) && !is_too_soon(wall_ms, needed && !asked)) {
         begin();
     }
 }

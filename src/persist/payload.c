@@ -11,6 +11,12 @@
 
 bool payload_trusts_checksums;
 
+/* payload_check's, or nothing. */
+static _Thread_local struct {
+    struct slice payload;
+    struct entry *entry;
+} kept;
+
 void payload_write(struct buf *out, const struct entry *e)
 {
     struct rdb_writer w;
@@ -46,9 +52,46 @@ enum payload_read payload_read_value(struct slice bytes, struct slice key, struc
     return *e ? PAYLOAD_FINE : PAYLOAD_DAMAGED;
 }
 
+/* Gives what is kept of these bytes, or NULL. */
+static struct entry *take_kept(struct slice payload, struct slice key)
+{
+    struct entry *e = kept.entry;
+    if (!e || payload.ptr != kept.payload.ptr || payload.len != kept.payload.len ||
+        !slice_equal(entry_key(e), key)) {
+        return NULL;
+    }
+    kept.entry = NULL;
+    return e;
+}
+
+void payload_drop(void)
+{
+    if (kept.entry) {
+        entry_destroy(&kept.entry);
+    }
+}
+
+bool payload_check(struct slice payload, struct slice key)
+{
+    struct entry *e;
+    if (payload_read(payload, key, &e) != PAYLOAD_FINE) {
+        return false;
+    }
+    if (kept.entry) {
+        entry_destroy(&e);
+    } else {
+        kept.payload = payload;
+        kept.entry = e;
+    }
+    return true;
+}
+
 enum payload_read payload_read(struct slice payload, struct slice key, struct entry **e)
 {
-    *e = NULL;
+    *e = take_kept(payload, key);
+    if (*e) {
+        return PAYLOAD_FINE;
+    }
     if (payload.len < FOOTER_BYTES) {
         return PAYLOAD_FOREIGN;
     }

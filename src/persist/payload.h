@@ -1,4 +1,5 @@
-/* Payloads of DUMP: a value with the version of its form and a checksum (dump.c). State: none. */
+/* Payloads of DUMP: a value with the version of its form and a checksum (dump.c). State: the
+ * thread's, one value that is kept. */
 #ifndef PERSIST_PAYLOAD_H
 #define PERSIST_PAYLOAD_H
 
@@ -23,5 +24,11 @@ enum payload_read payload_read(struct slice payload, struct slice key, struct en
 /* The same of a payload's part before version and checksum. */
 enum payload_read payload_read_value(struct slice bytes, struct slice key,
                                      struct entry **e) MUST_CHECK;
+/* Whether payload_read would make an entry. The first one that is found fine is kept, for the next
+ * payload_read of these very bytes under this key on this thread: code of modules that reads their
+ * values runs once. payload_drop ends that, before the bytes go; nothing to do when none is kept.
+ */
+bool payload_check(struct slice payload, struct slice key) MUST_CHECK;
+void payload_drop(void);
 
 #endif

@@ -22,6 +22,7 @@
 #include "keyspace/waiting.h"
 #include "persist/payload.h"
 #include "repl/link.h"
+#include "value/module.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -114,7 +115,10 @@ static bool take_payload(struct job *j, struct item *item, int64_t now_ms)
     if (!e) {
         return false;
     }
+    int before = module_value_db;
+    module_value_db = j->target_db; /* as Redis has it */
     payload_write(&item->payload, e);
+    module_value_db = before;
     item->expiry_ms = entry_expiry_ms(e);
     return true;
 }

@@ -406,6 +406,7 @@ static void teardown(void)
     reclaim_teardown();
     repl_teardown();
     active_teardown(); /* whose guests are parked */
+    module_end_calls();
     parked_teardown();
     propagate_teardown();
     watching_teardown();
@@ -579,6 +580,21 @@ static bool start(struct event_base *base)
     return true;
 }
 
+/* Amid a module's command, whose thread has the keyspace lock; the log's thread needs none. */
+static void do_last_things(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    log_warning("A module's command takes long and cannot be ended: the server ends within it");
+    supervise_stopping();
+    if (!aof_sync()) {
+        log_debug("Nothing of a log was synced");
+    }
+    if (net_settings.unixsocket && net_settings.unixsocket[0]) {
+        unlink(net_settings.unixsocket);
+    }
+    supervise_remove_pidfile();
+    log_notice("Redis is now ready to exit, bye bye...");
+}
+
 /* When nothing more is saved: from now on their values may be gone. No other thread is left. */
 static void tell_modules_of_end(void)
 {
@@ -590,6 +606,7 @@ static void tell_modules_of_end(void)
 static int serve(void)
 {
     struct event_base *base = loop_create();
+    shutdown_set_at_once(do_last_things);
     bool started = start(base);
     unsigned flags = SHUTDOWN_NOSAVE;
     if (started) {

@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "base/version.h"
 #include "engine/execute.h"
+#include "engine/info.h"
 #include "engine/modules.h"
 #include "engine/redact.h"
 #include "net/client.h"
@@ -14,6 +15,7 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -317,6 +320,70 @@ static void report_figures(void)
     put_figure(&l, "resident_kib", resident_kib());
 }
 
+/* ---- what modules add ---- */
+
+/* Their code is foreign, and nothing is known of the state it finds: it may fault, wait for a lock
+ * that is never let go of, or need more stack than there is. So a child is asked, which has a copy
+ * of all that there is, ends at its first fault, and has so long. */
+#define MODULES_MAX_S 2
+
+static void write_lines(const char *bytes, size_t len)
+{
+    for (size_t begin = 0, i = 0; i < len; i++) {
+        if (bytes[i] == '\r' || i + 1 == len) {
+            size_t end = bytes[i] == '\r' ? i : len;
+            log_raw(bytes + begin, end - begin);
+            begin = i + 1;
+        }
+    }
+}
+
+/* The child's: it has this thread only, and dies of what signals do by themselves. */
+static _Noreturn void ask_modules(void)
+{
+    sigset_t all;
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+        signal(signals[i], SIG_DFL);
+    }
+    signal(SIGALRM, SIG_DFL);
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    alarm(MODULES_MAX_S);
+    info_report(write_lines);
+    _exit(0);
+}
+
+/* Waits for its end; false when a signal was that. */
+static bool has_told(pid_t child, int *status)
+{
+    pid_t ended;
+    do {
+        ended = waitpid(child, status, 0);
+    } while (ended < 0 && errno == EINTR);
+    return ended == child && !WIFSIGNALED(*status);
+}
+
+/* _Fork takes no lock, unlike fork. */
+static void report_modules(void)
+{
+    struct line l = {.len = 0};
+    int status = 0;
+    if (!info_has_report()) {
+        return;
+    }
+    put(&l, "--- What modules say");
+    end_line(&l);
+    pid_t child = _Fork();
+    if (child == 0) {
+        ask_modules();
+    }
+    if (child < 0 || !has_told(child, &status)) {
+        put(&l, "not all of them, or none: what was asked ended by signal ");
+        put_number(&l, WIFSIGNALED(status) ? (uint64_t)WTERMSIG(status) : 0, 10);
+        end_line(&l);
+    }
+}
+
 /* ---- the handler ---- */
 
 static void restore_handlers(void)
@@ -340,6 +407,7 @@ static void on_crash(int number, siginfo_t *info, void *context)
     report_command();
     report_threads();
     report_figures();
+    report_modules();
     struct line l = {.len = 0};
     put(&l,
         "=== KEYDB CRASH REPORT ends. A core dump, if the system keeps them, has the rest. ===");

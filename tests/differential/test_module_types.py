@@ -126,6 +126,26 @@ def test_payloads_cross(pair, connect):
     same_notes(both)
 
 
+def test_payloads_know_their_place(make_server, make_oracle, connect):
+    """Of DUMP, RESTORE and MIGRATE the module learns key and database."""
+    servers = [load(make, "saves") for make in (make_server, make_oracle)]
+    both = speaker(servers, connect)
+    both("SELECT", "3")
+    fill(both)
+    payloads = [c.call("DUMP", "b") for c in both.clients]
+    for c, payload in zip(both.clients, payloads):
+        c.ok("RESTORE", "again", "0", payload)
+        c.ok("SELECT", "5")
+        c.ok("RESTORE", "b", "0", payload)
+        c.ok("SELECT", "3")
+    assert {b"save b db 3", b"load again db 3", b"load b db 5"} <= set(same_notes(both))
+    for c, server in zip(both.clients, reversed(servers)):  # each to the other
+        c.ok("MIGRATE", "127.0.0.1", str(server.port), "again", "7", "5000", "COPY")
+    assert {b"save again db 7", b"load again db 7"} <= set(same_notes(both))
+    both("TY.STRING", "b")
+    same_notes(both)
+
+
 def test_values_in_strings(pair, connect):
     both = speaker(pair, connect)
     fill(both)

@@ -121,3 +121,18 @@ def test_a_module_is_named(doomed):
     assert die(server, "EX.CALL", "forward", "-", "DEBUG", "SEGFAULT") == -signal.SIGSEGV
     report, _ = report_of(server)
     assert "within module example\n" in report and "cmd=debug" in report
+
+
+@pytest.mark.parametrize("how", ("no more", "fault", pytest.param("wait", marks=pytest.mark.long)))
+def test_what_modules_add(doomed, how):
+    """They are asked in a child: whatever they do there, the report has its end, and the crash stays what it was."""
+    server = doomed({"loadmodule": [path_of("told"), how], "enable-debug-command": "yes"})
+    assert die(server, "DEBUG", "PANIC") == -signal.SIGABRT
+    report, _ = report_of(server)
+    said = report.split("--- What modules say\n")[1]
+    if how == "no more":
+        assert "# told_crash\ntold_is:reported\n" in said and "told_negative:-9223372036854775808\n" in said
+        assert "told_Other" in said and "not all of them" not in said
+    else:
+        number = signal.SIGSEGV if how == "fault" else signal.SIGALRM
+        assert "not all of them, or none: what was asked ended by signal %d\n" % number in said

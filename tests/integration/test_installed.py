@@ -252,9 +252,9 @@ def test_alternatives_of_the_package(tmp_path, package, names):
 
 def test_packages_have_what_is_installed(make, tmp_path):
     """Each installed file is in one package, or not wanted by name."""
-    make("install-programs", "install-pages", "PREFIX=/usr", "DESTDIR=%s" % tmp_path)
+    make("install-programs", "install-headers", "install-pages", "PREFIX=/usr", "DESTDIR=%s" % tmp_path)
     lines = []
-    for name in "keydb-server.install", "keydb-tools.install", "not-installed":
+    for name in "keydb-server.install", "keydb-tools.install", "keydb-module-dev.install", "not-installed":
         with open(os.path.join(REPOSITORY, "pkg", "debian", name), encoding="utf-8") as file:
             lines += [line.split()[0] for line in file if line.strip()]
     assert len(lines) == len(set(lines))

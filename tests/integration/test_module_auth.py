@@ -6,7 +6,7 @@ import errno
 import pytest
 
 from lib.bounds import eventually
-from lib.modules import path_of
+from lib.modules import in_threads, path_of
 from lib.resp import Error
 
 LONG = "while true do end"
@@ -55,6 +55,101 @@ def test_who_is_asked(kept):
         c.ok("MODULE", "UNLOAD", "keeper")
         c.ok("AUTH", "u", "right")
         assert isinstance(c.call("AUTH", "u", "in"), Error)
+
+
+# ---- answers that take a while
+
+def freed(c, count):
+    eventually(lambda: c.call("K.WAITS")[1] == count, "the data of %d are freed" % count)
+
+
+def test_later(kept):
+    with kept.connect() as c:
+        c.ok("ACL", "SETUSER", "u", ">later-left")
+        for password in ("later-in", "later-left", "later-second"):
+            c.ok("AUTH", "u", password)
+            assert c.call("ACL", "WHOAMI") == b"u"
+            assert c.call("RESET") == b"RESET"
+        assert c.error("AUTH", "u", "later-out") == b"LATE the gate is closed"
+        assert c.error("AUTH", "u", "later-none").startswith(b"WRONGPASS")
+        assert c.call("ACL", "WHOAMI") == b"default"
+        c.hello(3, "AUTH", "u", "later-in", "SETNAME", "x")
+        assert c.call("ACL", "WHOAMI") == b"u" and c.call("CLIENT", "GETNAME") == b"x"
+        freed(c, 7)
+        assert c.call("K.WAITS") == [7, 7, 0, 0]
+        c.hello(2)
+        assert [entry[3] for entry in c.call("ACL", "LOG")] == [b"auth"]
+
+
+def test_later_in_a_pipeline(kept):
+    """What stands behind it waits, and is looked at as the user's."""
+    with kept.connect() as c:
+        replies = c.pipeline([("GET", "k"), ("AUTH", "u", "later-in"), ("SET", "k", "v"), ("ACL", "WHOAMI"),
+                              ("AUTH", "u", "later-out"), ("RESET",), ("SET", "k", "v")])
+        assert replies[:2] == [None, b"OK"] and replies[3] == b"u" and replies[5:] == [b"RESET", b"OK"]
+        assert replies[2].startswith(b"NOPERM") and replies[4].startswith(b"LATE")
+
+
+def test_before_anybody_is_let_in(kept):
+    with kept.connect() as c:
+        c.ok("CONFIG", "SET", "requirepass", "secret")
+        with kept.connect() as new:
+            assert new.error("GET", "k").startswith(b"NOAUTH")
+            new.ok("AUTH", "u", "later-in")
+            assert new.call("GET", "k") is None
+        c.ok("CONFIG", "SET", "requirepass", "")
+
+
+def test_held(kept):
+    """Others go on meanwhile; CLIENT UNBLOCK is not for it; whoever goes is told of."""
+    with kept.connect() as c, kept.connect() as waits:
+        number = waits.call("CLIENT", "ID")
+        gone = kept.connect()
+        for client in (waits, gone):
+            client.send("AUTH", "u", "hold-in")
+        eventually(lambda: b"blocked_clients:2" in c.call("INFO", "clients"), "two wait")
+        assert c.call("CLIENT", "UNBLOCK", number) == c.call("CLIENT", "UNBLOCK", number, "ERROR") == 0
+        assert b"blocked clients" in c.error("MODULE", "UNLOAD", "keeper")
+        gone.close()
+        eventually(lambda: c.call("K.WAITS")[2] == 1, "the module is told")
+        assert c.call("K.LET") == 2
+        assert waits.read() == b"OK" and waits.call("ACL", "WHOAMI") == b"u"
+        freed(c, 2)
+        assert c.call("K.WAITS") == [1, 2, 1, 0]
+
+
+def test_who_cannot_wait(kept):
+    with kept.connect() as c, kept.connect() as scripted:
+        c.ok("MULTI")
+        c.call("AUTH", "u", "later-in")
+        c.call("ACL", "WHOAMI")
+        replies = c.call("EXEC")
+        assert replies[0].startswith(b"ERR Blocking module command called from transaction") and replies[1] == b"default"
+        scripted.send("EVAL", LONG, 0)
+        eventually(lambda: isinstance(c.call("PING"), Error), "the script takes long")
+        assert c.error("AUTH", "u", "later-in").startswith(b"ERR Blocking module command called beside")
+        c.ok("SCRIPT", "KILL")
+        assert isinstance(scripted.read(), Error)
+        freed(c, 2)
+
+
+def test_later_from_all_threads(kept):
+    def use():
+        for i in range(30):
+            with kept.connect() as c:
+                c.ok("AUTH", "u", ("later-in", "in", "later-second", "right")[i % 4])
+                assert c.call("ACL", "WHOAMI") == b"u"
+                c.send("AUTH", "u", "later-in")  # and gone
+
+    in_threads(*[use] * 8)
+    with kept.connect() as c:
+        eventually(lambda: b"blocked_clients:0" in c.call("INFO", "clients"), "nobody waits")
+
+        def all_are_done():
+            replied, freed, disconnected, refused = c.call("K.WAITS")
+            return freed == replied + disconnected >= 8 * 22 and refused == 0
+
+        eventually(all_are_done, "each was replied to, or is known to have gone")
 
 
 def test_default_user(kept):

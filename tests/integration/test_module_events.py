@@ -46,6 +46,30 @@ def test_keys(both):
         b"key 1024 xadd x db0", b"key 2048 keymiss none db0", b"key 8 set a db0", b"key 8 set b db0"]
 
 
+def test_a_name_has_an_address_of_its_own(both):
+    """RediSearch knows the events that it has met by the addresses of their names."""
+    events = [("SET", "k", 1), ("DEL", "k"), ("HSET", "k", "f", 1), ("HDEL", "k", "f"), ("RPUSH", "k", 1), ("RPOP", "k"),
+              ("SADD", "k", 1), ("EXPIRE", "k", 100), ("PERSIST", "k"), ("RENAME", "k", "l"), ("RESTORE", "r", 0, b"bad"), ("GETDEL", "l"),
+              ("SETRANGE", "k", 3, "x"), ("APPEND", "k", "y"), ("INCR", "n"), ("MSET", "k", 1, "l", 2), ("UNLINK", "k", "l", "n")]
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        for k in range(len(events)):
+            for words in events[k % len(events):] + events[:k % len(events)]:
+                c.call(*words)
+            lines = log(c)
+            assert len([line for line in lines if line.startswith(b"key")]) >= 10
+            assert not [line for line in lines if line.startswith(b"address")]
+
+
+def test_more_names_than_are_kept(both):
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        for part in range(5):
+            names = ["name-%d" % i for i in range(500 * part, 500 * part + 500)]
+            c.pipeline([("EV.NOTIFY", name, "k") for name in names])
+            assert [line.split()[2].decode() for line in log(c, "key")] == names
+
+
 def test_expired_keys(both):
     with both.connect() as c:
         c.ok("SET", "k", 1, "PX", 20)

@@ -1,5 +1,6 @@
 """Modules: clients that they block, and their threads. Most tests run beside a redis-server with the same modules."""
 
+import os
 import threading
 
 import pytest
@@ -200,6 +201,26 @@ def test_a_script_that_calls_a_long_command(make_server):
         eventually(lambda: b"BUSY" in str(d.call("GET", "k")).encode(), "it takes long")
         d.ok("BL.END")
         assert c.read() == [b"over", b"OK"]
+
+
+@pytest.mark.parametrize("module,command", (("blocking", "BL.SPIN"), ("threads", "TH.SPIN")))
+def test_shutdown_beside_a_long_command(make_server, module, command):
+    """NOSAVE ends the server within it: what was written before is in the log."""
+    server = make_server({"loadmodule": [path_of(module)], "appendonly": "yes", "appendfsync": "no", "busy-reply-threshold": "20",
+                          "unixsocket": "socket", "pidfile": "pid"}, files=["appendonlydir", "dump.rdb"])
+    with server.connect() as c, server.connect() as d, server.connect() as e:
+        c.call("RPUSH", "l", *range(1000))
+        waits(c, command)
+        eventually(lambda: b"BUSY" in str(d.call("GET", "k")).encode(), "it takes long")
+        assert b"BUSY" in d.error("SHUTDOWN")
+        d.send("SHUTDOWN", "NOSAVE")
+        assert server.wait_exit(60) == 0
+        assert e.is_closed()
+    assert "within it" in server.output()
+    assert not os.path.exists(server.file("socket")) and not os.path.exists(server.file("pid"))
+    server.start()
+    with server.connect() as c:
+        assert c.call("LLEN", "l") == 1000
 
 
 def test_a_thread_that_keeps_the_lock_long(make_server):

@@ -378,7 +378,12 @@ def test_active_replicas(make_node):
         linked(a, b)
         check_equal([a, b], "met")
         assert content(cb) == content(ca) and ca.call("TYPE", "other") == b"testboxes"
+        for c in (ca, cb):  # conflicts are told at the pace of a log of that length
+            c.ok("CONFIG", "SET", "repl-backlog-size", "16mb")
+        before = cb.call("TY.LOADED")
         ca.call("TY.PUSH", "b", "behind")
+        eventually(lambda: cb.call("TY.ALL", "b") == ca.call("TY.ALL", "b"), "it comes")
+        assert cb.call("TY.LOADED") == before + 1
         cb.call("TY.PLAIN", "p", "77")
         check_equal([a, b], "after")
         assert content(cb) == content(ca)

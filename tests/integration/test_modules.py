@@ -52,28 +52,15 @@ def test_a_library_that_is_no_module(make_server):
     os.unlink(copy)
 
 
-def test_a_module_that_needs_what_is_not_there(make_server, ours_only):
-    """It is told what it asked for, and the server goes on. A module that calls it in a command is named by
-    the report of the crash."""
-    server = make_server({"enable-module-command": "yes"})
-    needs = path_of("needs")
-    with server.connect() as c, server.connect() as other:
-        c.ok("MODULE", "LOAD", needs, "list")
-        lacking = c.call("NEEDS.LACKS")
-        c.ok("MODULE", "UNLOAD", "needs")
-        if not lacking:
-            pytest.skip("all functions are there")
-        name = lacking[-1]
-        assert b"its OnLoad called %s, which is not there yet" % name in c.error("MODULE", "LOAD", needs, "call", name)
-        for how, word in (("refuse", b"refused"), ("abort", b"gave up")):
-            error = c.error("MODULE", "LOAD", needs, how)
-            assert word in error and all(one[len("RedisModule_"):] in error for one in lacking), error
-        assert c.call("MODULE", "LIST") == []
-        assert c.error("NEEDS.LACKS").startswith(b"ERR unknown command")
-        c.ok("SET", "k", "v")
-        assert other.call("GET", "k") == b"v"
-        c.ok("MODULE", "LOAD", needs, "list")
-    eventually(lambda: "asked for functions that are not there yet" in server.output(), "the log names them")
+def test_the_whole_interface_is_there(make_server):
+    """A name that is none leaves the module's variable NULL, and the log tells whoever wants to know."""
+    server = make_server({"loadmodule": path_of("needs"), "loglevel": "verbose"})
+    with server.connect() as c:
+        assert c.call("NEEDS.LACKS") == []
+        assert c.call("NEEDS.HAS", "RedisModule_Alloc") == 1
+        for name in ("RedisModule_NoSuch", "Alloc", "RedisModule_", ""):
+            assert c.call("NEEDS.HAS", name) == 0
+    assert "A module asks for RedisModule_OfAnotherDay" in server.output()
 
 
 def test_who_may_load(make_server):
@@ -88,6 +75,10 @@ def test_who_may_load(make_server):
 def test_a_failed_load_leaves_nothing(make_server):
     server = make_server({"enable-module-command": "yes"})
     with server.connect() as c:
+        for more in (b"\0", b"\0.so", b"\0/none"):
+            for word in ("LOAD", "LOADEX"):
+                assert b"NUL byte" in c.error("MODULE", word, path_of("example").encode() + more)
+        assert b"NUL byte" in c.error("MODULE", "LOAD", b"\0")
         before = c.call("COMMAND", "COUNT")
         for _ in range(3):
             assert b"its OnLoad refused" in c.error("MODULE", "LOAD", path_of("example"), "fail")

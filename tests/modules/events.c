@@ -53,12 +53,37 @@ static void free_job(void *data)
     RedisModule_FreeString(NULL, data);
 }
 
+/* Modules know names by their addresses again. */
+static void check_address(const char *event)
+{
+    static struct {
+        const char *at;
+        char text[32];
+    } known[256];
+    static int count;
+    for (int i = 0; i < count; i++) {
+        if (known[i].at == event) {
+            if (strcmp(known[i].text, event) != 0) {
+                NOTE("address %s was %s", event, known[i].text);
+            }
+            return;
+        }
+    }
+    if (count < 256) {
+        known[count].at = event;
+        snprintf(known[count++].text, sizeof(known[0].text), "%s", event);
+    }
+}
+
 /* Changes of keys "job..." make a job, which counts in "jobs"; those of "told..." are told on. */
 static int on_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key)
 {
     const char *name = RedisModule_StringPtrLen(key, NULL);
     if (!listens) {
         return REDISMODULE_OK;
+    }
+    if (type != REDISMODULE_NOTIFY_MODULE) { /* in Redis those are where the module has them */
+        check_address(event);
     }
     NOTE("key %d %s %s db%d %s", type, event, name, RedisModule_GetSelectedDb(ctx),
          RedisModule_KeyExists(ctx, key) ? "there" : "gone");

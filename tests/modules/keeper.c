@@ -4,13 +4,17 @@
  *   nobody  handled, though nobody has been let in
  *   out     denied, with an error with a code; `plain`: without one
  *   second  what the other callback, registered before, looks after: it lets in
- * K.COUNTS replies how often each was asked and how often a client ceased to be its user. K.HIDE
- * pos
- * ... hides arguments. K.FREE frees the own user. Arguments of the module are names of categories
- * that it adds. */
+ *   later-in, later-out, later-left, later-second
+ *           the client is blocked, a thread unblocks it, and then it is let in, denied, left to
+ * others, or left to the other callback, which does the same with it before it lets in hold-in the
+ * same, unblocked by K.LET K.COUNTS replies how often each was asked and how often a client ceased
+ * to be its user. K.HIDE pos
+ * ... hides arguments. K.LET unblocks, K.WAITS tells what has become of blocked clients. K.FREE
+ * frees the own user. Arguments of the module are names of categories that it adds. */
 #include "keydbmodule.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -43,6 +47,104 @@ static int deny(String **error, const char *text)
     return REDISMODULE_AUTH_HANDLED;
 }
 
+/* ---- answers that take a while ---- */
+
+#define HELD_MAX 64
+
+static RedisModuleBlockedClient *held[HELD_MAX];
+static int held_count;
+static long long replied, freed, disconnected, refused;
+
+static void free_data(RedisModuleCtx *ctx, void *data)
+{
+    (void)ctx;
+    freed++;
+    RedisModule_Free(data);
+}
+
+static void on_disconnected(RedisModuleCtx *ctx, RedisModuleBlockedClient *client)
+{
+    (void)ctx;
+    (void)client;
+    disconnected++;
+}
+
+static void *unblock(void *client)
+{
+    RedisModule_UnblockClient(client, RedisModule_Strdup("told"));
+    return NULL;
+}
+
+static int on_reply(RedisModuleCtx *ctx, String *name, String *password, String **error)
+{
+    const char *how = strchr(text_of(password), '-') + 1;
+    const char *data = RedisModule_GetBlockedClientPrivateData(ctx);
+    replied++;
+    if (!data || strcmp(data, "told") != 0 || !RedisModule_IsBlockedReplyRequest(ctx)) {
+        return deny(error, "-WRONG no reply request");
+    }
+    if (RedisModule_BlockClientOnAuth(ctx, on_reply, free_data)) {
+        return deny(error, "-WRONG blocked again");
+    }
+    if (strcmp(how, "in") == 0) {
+        let_in(ctx, name);
+        return REDISMODULE_AUTH_HANDLED;
+    }
+    return strcmp(how, "out") == 0 ? deny(error, "-LATE the gate is closed")
+                                   : REDISMODULE_AUTH_NOT_HANDLED;
+}
+
+static int on_second_reply(RedisModuleCtx *ctx, String *name, String *password, String **error)
+{
+    (void)password;
+    (void)error;
+    replied++;
+    let_in(ctx, name);
+    return REDISMODULE_AUTH_HANDLED;
+}
+
+static int wait_for(RedisModuleCtx *ctx, RedisModuleAuthCallback reply, bool holds)
+{
+    pthread_t thread;
+    unsigned long long id = RedisModule_GetClientId(ctx);
+    RedisModuleBlockedClient *client = RedisModule_BlockClientOnAuth(ctx, reply, free_data);
+    if (!client || id == 0) {
+        refused++;
+        return REDISMODULE_AUTH_HANDLED;
+    }
+    RedisModule_SetDisconnectCallback(client, on_disconnected);
+    if (holds && held_count < HELD_MAX) {
+        held[held_count++] = client;
+    } else if (pthread_create(&thread, NULL, unblock, client) == 0) {
+        pthread_detach(thread);
+    }
+    return REDISMODULE_AUTH_HANDLED;
+}
+
+/* K.LET: how many were held. */
+static int k_let(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    int count = held_count;
+    while (held_count > 0) {
+        unblock(held[--held_count]);
+    }
+    return RedisModule_ReplyWithLongLong(ctx, count);
+}
+
+/* K.WAITS: reply callbacks, data that were freed, clients that went, those that could not wait. */
+static int k_waits(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_ReplyWithArray(ctx, 4);
+    RedisModule_ReplyWithLongLong(ctx, replied);
+    RedisModule_ReplyWithLongLong(ctx, freed);
+    RedisModule_ReplyWithLongLong(ctx, disconnected);
+    return RedisModule_ReplyWithLongLong(ctx, refused);
+}
+
 /* Registered last: asked first. */
 static int first(RedisModuleCtx *ctx, String *name, String *password, String **error)
 {
@@ -62,6 +164,9 @@ static int first(RedisModuleCtx *ctx, String *name, String *password, String **e
     if (strcmp(how, "out") == 0) {
         return deny(error, "-CLOSED the gate is closed");
     }
+    if (strncmp(how, "later-", 6) == 0 || strncmp(how, "hold-", 5) == 0) {
+        return wait_for(ctx, on_reply, *how == 'h');
+    }
     return strcmp(how, "plain") == 0 ? deny(error, "no way") : REDISMODULE_AUTH_NOT_HANDLED;
 }
 
@@ -69,6 +174,9 @@ static int second(RedisModuleCtx *ctx, String *name, String *password, String **
 {
     (void)error;
     asked_second++;
+    if (strcmp(text_of(password), "later-second") == 0) {
+        return wait_for(ctx, on_second_reply, false);
+    }
     return strcmp(text_of(password), "second") == 0 && let_in(ctx, name) == REDISMODULE_OK
                ? REDISMODULE_AUTH_HANDLED
                : REDISMODULE_AUTH_NOT_HANDLED;
@@ -168,7 +276,7 @@ static int k_categories(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
-/* Redis 7.4. K.COUNTS is in each of the categories. */
+/* Redis 7.4. K.COUNTS is in each of the categories; nothing comes of a call with a wrong word. */
 static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
 {
     RedisModuleCommand *command = RedisModule_GetCommand(ctx, "k.counts");
@@ -177,7 +285,9 @@ static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
         errno = 0;
         bool added = RedisModule_AddACLCategory(ctx, name) == REDISMODULE_OK;
         results[result_count] = added ? 0 : errno;
-        if (added && RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK) {
+        if (added &&
+            (RedisModule_SetCommandACLCategories(command, name) != REDISMODULE_OK ||
+             RedisModule_SetCommandACLCategories(command, "fast none") == REDISMODULE_OK)) {
             return false;
         }
     }
@@ -189,10 +299,11 @@ static const struct {
     RedisModuleCmdFunc function;
     const char *flags;
 } commands[] = {
-    {"k.counts", k_counts, ""}, {"k.hide", k_hide, ""},
-    {"k.free", k_free, ""},     {"k.become", k_become, "no-auth"},
-    {"k.rule", k_rule, ""},     {"k.turn", k_become, ""},
-    {"k.as", k_as, ""},         {"k.categories", k_categories, ""},
+    {"k.counts", k_counts, ""},  {"k.hide", k_hide, ""},
+    {"k.free", k_free, ""},      {"k.become", k_become, "no-auth"},
+    {"k.rule", k_rule, ""},      {"k.turn", k_become, ""},
+    {"k.as", k_as, ""},          {"k.categories", k_categories, ""},
+    {"k.let", k_let, "no-auth"}, {"k.waits", k_waits, ""},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)

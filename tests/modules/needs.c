@@ -1,14 +1,8 @@
-/* A module that asks for functions by the names that it is given, and finds out what the server
- * has. Its first argument says what OnLoad does then:
+/* A module that asks for functions by their names, and finds out what the server has:
  *
- *     list                NEEDS.LACKS tells which of the interface are not there
- *     call NAME           calls the function, there or not
- *     refuse NAME         returns REDISMODULE_ERR
- *     abort NAME          gives up
- */
+ *     NEEDS.LACKS         the functions of the interface that are not there
+ *     NEEDS.HAS name      whether there is one of that name */
 #include "keydbmodule.h"
-
-#include <string.h>
 
 #define NAME(returns, name, parameters) "RedisModule_" #name,
 static const char *const names[] = {KEYDBMODULE_FUNCTIONS(NAME)};
@@ -33,23 +27,31 @@ static int needs_lacks(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
     return REDISMODULE_OK;
 }
 
-static function needed;
+/* A name that there is not leaves the variable as it was. */
+static int needs_has(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    function any = NULL;
+    if (argc != 2) {
+        return RedisModule_WrongArity(ctx);
+    }
+    int found = RedisModule_GetApi(RedisModule_StringPtrLen(argv[1], NULL), (void *)&any);
+    return RedisModule_ReplyWithLongLong(ctx, found == REDISMODULE_OK && any    ? 1
+                                              : found != REDISMODULE_OK && !any ? 0
+                                                                                : -1);
+}
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    if (RedisModule_Init(ctx, "needs", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK || argc < 1 ||
-        RedisModule_CreateCommand(ctx, "needs.lacks", needs_lacks, "readonly", 0, 0, 0) !=
-            REDISMODULE_OK) {
+    (void)argv;
+    (void)argc;
+    if (RedisModule_Init(ctx, "needs", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
-    const char *what = RedisModule_StringPtrLen(argv[0], NULL);
-    if (argc > 1) {
-        RedisModule_GetApi(RedisModule_StringPtrLen(argv[1], NULL), (void *)&needed);
-    }
-    if (strcmp(what, "call") == 0) {
-        needed();
-    } else if (strcmp(what, "abort") == 0) {
-        abort();
-    }
-    return strcmp(what, "refuse") == 0 ? REDISMODULE_ERR : REDISMODULE_OK;
+    RedisModule_GetApi("RedisModule_OfAnotherDay", NULL);
+    return RedisModule_CreateCommand(ctx, "needs.lacks", needs_lacks, "readonly", 0, 0, 0) ==
+                       REDISMODULE_OK &&
+                   RedisModule_CreateCommand(ctx, "needs.has", needs_has, "readonly", 0, 0, 0) ==
+                       REDISMODULE_OK
+               ? REDISMODULE_OK
+               : REDISMODULE_ERR;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <signal.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -37,9 +38,26 @@ static void add_fields(RedisModuleInfoCtx *info)
     RedisModule_InfoAddFieldULongLong(info, "large", ULLONG_MAX);
 }
 
+/* Argument of the module: what it does when a crash is reported, "fault", "wait", or nothing. */
+static char in_crash;
+
+static void tell_of_crash(RedisModuleInfoCtx *info)
+{
+    RedisModule_InfoAddSection(info, "crash");
+    RedisModule_InfoAddFieldCString(info, "is", "reported");
+    while (in_crash == 'w') {
+        sleep(1);
+    }
+    if (in_crash == 'f') {
+        raise(SIGSEGV);
+    }
+}
+
 static void tell(RedisModuleInfoCtx *info, int for_crash)
 {
-    (void)for_crash;
+    if (for_crash) {
+        tell_of_crash(info);
+    }
     RedisModule_InfoAddFieldCString(info, "outside", "dropped");
     if (RedisModule_InfoAddSection(info, "") == REDISMODULE_OK) {
         add_fields(info);
@@ -394,12 +412,11 @@ static const struct {
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
 {
-    (void)argv;
-    (void)argc;
     if (RedisModule_Init(ctx, "told", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK ||
         RedisModule_RegisterInfoFunc(ctx, tell) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
+    in_crash = argc > 0 ? *RedisModule_StringPtrLen(argv[0], NULL) : 0;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "", 0, 0, 0) !=
             REDISMODULE_OK) {

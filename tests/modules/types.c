@@ -1,7 +1,8 @@
 /* Types of values, for tests: `testboxes`, with all methods, and `testplain`, with those of the
  * first version only. A box holds texts and one number of each sort. What is called of it is noted,
  * and TY.LOG tells it. Arguments of the module: version N (of the methods), encver N, errors (it
- * handles them), aux2 (aux_save2 instead of aux_save), noaux, refuse (it reads nothing). */
+ * handles them), aux2 (aux_save2 instead of aux_save), noaux, refuse (it reads nothing), saves (it
+ * notes what is saved). */
 #include "keydbmodule.h"
 
 #include <errno.h>
@@ -13,7 +14,8 @@
 typedef RedisModuleString String;
 
 static RedisModuleType *boxes, *plains;
-static int method_version = REDISMODULE_TYPE_METHOD_VERSION, encver = 1, refuses, uses_aux2, no_aux;
+static int method_version = REDISMODULE_TYPE_METHOD_VERSION, encver = 1, refuses, uses_aux2, no_aux,
+           notes_saves;
 static int live; /* boxes; those of the background are freed there */
 static char *aux_before, *aux_after;
 
@@ -88,6 +90,10 @@ static void box_free(void *value)
 static void box_save(RedisModuleIO *io, void *value)
 {
     struct box *b = value;
+    if (notes_saves) {
+        NOTE("save %s db %d", text_of(RedisModule_GetKeyNameFromIO(io)),
+             RedisModule_GetDbIdFromIO(io));
+    }
     RedisModule_SaveUnsigned(io, b->count);
     for (size_t i = 0; i < b->count; i++) {
         if (i % 2) {
@@ -124,8 +130,11 @@ static void load_text(RedisModuleIO *io, struct box *b, uint64_t index)
     }
 }
 
+static _Atomic long long loaded; /* by as many calls */
+
 static void *box_load(RedisModuleIO *io, int version)
 {
+    loaded++;
     if (refuses || version > encver) {
         RedisModule_LogIOError(io, "warning", "no box of version %d", version);
         return NULL;
@@ -595,6 +604,14 @@ static int ty_elements(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
+/* TY.LOADED: how often a box was asked for. */
+static int ty_loaded(RedisModuleCtx *ctx, String **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    return RedisModule_ReplyWithLongLong(ctx, loaded);
+}
+
 /* TY.RDBSAVE file flags, TY.RDBLOAD file flags: where the server knows it (7.2 on). */
 static int ty_rdb(RedisModuleCtx *ctx, String **argv, int argc)
 {
@@ -628,6 +645,8 @@ static int take_arguments(RedisModuleCtx *ctx, String **argv, int argc)
             uses_aux2 = 1;
         } else if (strcmp(word, "noaux") == 0) {
             no_aux = 1;
+        } else if (strcmp(word, "saves") == 0) {
+            notes_saves = 1;
         } else if (strcmp(word, "refuse") == 0) {
             refuses = 1;
         } else {
@@ -694,6 +713,7 @@ static const struct {
     {"ty.live", "", ty_live, 0},
     {"ty.scan", "write", ty_scan, 0},
     {"ty.elements", "readonly", ty_elements, 1},
+    {"ty.loaded", "", ty_loaded, 0},
     {"ty.rdbsave", "", ty_rdb, 0},
     {"ty.rdbload", "", ty_rdb, 0},
 };

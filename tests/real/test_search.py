@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from lib.bounds import eventually
+from lib.modules import in_threads
 from lib.real import real
 from lib.resp import Error
 
@@ -112,3 +113,83 @@ def test_what_goes_is_not_found(search):
         eventually(lambda: found(c, query) == 55, "those are gone")
         c.call("FLUSHALL")
         assert c.call("DBSIZE") == 0
+
+
+def test_cursors_while_others_write(search):
+    """Each cursor is read to its end, or its index is dropped under it; nobody is answered wrongly."""
+    server, rounds = search(), 20
+    aggregate = ("FT.AGGREGATE", "idx", "*", "LOAD", "1", "@n", "WITHCURSOR", "COUNT", "7")
+
+    def write(number):
+        with server.connect() as c:
+            for i in range(rounds * 5):
+                c.call(*document(number * 1000 + i))
+
+    def read():
+        with server.connect() as c:
+            for _ in range(rounds):
+                reply, rows = c.call(*aggregate), 0
+                while True:
+                    assert not isinstance(reply, Error), reply
+                    rows += len(reply[0]) - 1
+                    if reply[1] == 0:
+                        break
+                    reply = c.call("FT.CURSOR", "READ", "idx", reply[1])
+                assert rows >= 58
+
+    def leave():
+        with server.connect() as c:
+            for _ in range(rounds):
+                cursor = c.call(*aggregate)[1]
+                assert cursor == 0 or c.call("FT.CURSOR", "DEL", "idx", cursor) == b"OK"
+
+    with server.connect() as c:
+        fill(c)
+        in_threads(read, read, leave, *[lambda n=n: write(n + 1) for n in range(4)])
+        open_ones = [c.call(*aggregate)[1] for _ in range(5)]
+        c.ok("FT.DROPINDEX", "idx")
+        for cursor in open_ones:
+            assert isinstance(c.call("FT.CURSOR", "READ", "idx", cursor), Error)
+        assert c.call("EXISTS", "doc:1") == 1
+
+
+def test_dropping_while_others_search(search):
+    server, rounds = search(), 15
+
+    def search_on():
+        with server.connect() as c:
+            for _ in range(rounds * 20):
+                reply = c.call("FT.SEARCH", "idx", "hello", "NOCONTENT")
+                assert not isinstance(reply, Error) or b"idx" in reply or b"index" in reply.lower(), reply
+
+    def write():
+        with server.connect() as c:
+            for i in range(rounds * 20):
+                c.call(*document(i % 50))
+
+    def drop():
+        with server.connect() as c:
+            for _ in range(rounds):
+                c.ok(*SCHEMA)
+                c.ok("FT.DROPINDEX", "idx")
+
+    in_threads(search_on, search_on, write, drop)
+    with server.connect() as c:
+        c.ok(*SCHEMA)
+        eventually(lambda: found(c, ("FT.SEARCH", "idx", "hello", "NOCONTENT")) == 50, "all are found", 30)
+
+
+def test_expiry_of_indexed_keys(search):
+    """Keys that expire by themselves, many at once, are not found: nor on a replica."""
+    primary = search({"repl-diskless-sync-delay": "0"})
+    with primary.connect() as c:
+        fill(c)
+        replica = search({"replicaof": "127.0.0.1 %d" % primary.port})
+        with replica.connect() as r:
+            query = ("FT.SEARCH", "idx", "hello", "NOCONTENT", "LIMIT", "0", "0")
+            for client in (c, r):
+                eventually(lambda client=client: found(client, query) == 58, "all are found", 30)
+            for i in range(10, 40):
+                c.call("PEXPIRE", "doc:%d" % i, str(1 + i % 5))
+            for client in (c, r):
+                eventually(lambda client=client: found(client, query) == 28, "those are gone", 30)

@@ -103,7 +103,7 @@ static void write_guests(struct buf *out, const struct slice *words, int count, 
 static void test_guests(void **state)
 {
     (void)state;
-    static const struct info_guests guests = {guests_exist, write_guests};
+    static const struct info_guests guests = {.exist = guests_exist, .write = write_guests};
     info_set_guests(&guests);
     assert_info("nope", "");
     guests_are_there = true;

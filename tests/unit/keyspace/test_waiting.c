@@ -22,9 +22,10 @@
 struct test_waiter {
     struct waiter waiter; /* first */
     char name;
-    bool takes;         /* deletes the key that it is served with, and leaves */
-    bool stays;         /* is tried and goes on waiting */
-    const char *writes; /* sets this key when it is served */
+    bool takes;                        /* deletes the key that it is served with, and leaves */
+    bool stays;                        /* is tried and goes on waiting */
+    const char *writes;                /* sets this key when it is served */
+    struct test_waiter *ends, *brings; /* who goes then, who comes and waits for "x" */
     struct waiting_place places[KEYS_MAX];
 };
 
@@ -69,6 +70,13 @@ static void try_waiter(struct waiter *w, int64_t now_ms)
     }
     if (t->writes) {
         set_key(db_at(0), t->writes);
+    }
+    if (t->ends) {
+        waiting_remove(&t->ends->waiter);
+    }
+    if (t->brings) {
+        struct key key = key_of(SLICE("x"));
+        waiting_add(&t->brings->waiter, db_at(0), &key, 1);
     }
 }
 
@@ -268,6 +276,50 @@ static void test_a_waiter_that_makes_its_own_key_ready(void **state)
     keyspace_unlock_exclusive();
 }
 
+/* One who is served has others go: those behind it, before it, and the last of them. */
+static void test_a_waiter_that_ends_others(void **state)
+{
+    (void)state;
+    struct test_waiter waiters[6];
+    for (int i = 0; i < 6; i++) {
+        make(&waiters[i], (char)('a' + i));
+        add(&waiters[i], db_at(0), "x", i == 3 ? "y" : NULL, NULL);
+    }
+    waiters[0].stays = true;
+    waiters[1].ends = &waiters[2];
+    waiters[3].ends = &waiters[0];
+    waiters[4].ends = &waiters[5];
+    keyspace_lock_exclusive();
+    set_key(db_at(0), "x");
+    assert_string_equal(served(), "abde");
+    keyspace_unlock_exclusive();
+}
+
+/* Who comes while others are served waits for the next change. */
+static void test_waiters_that_come_meanwhile(void **state)
+{
+    (void)state;
+    struct test_waiter a, b, new_one, newer;
+    make(&a, 'a');
+    make(&b, 'b');
+    make(&new_one, 'n');
+    make(&newer, 'm');
+    a.brings = &new_one;
+    b.ends = &new_one;
+    b.brings = &newer;
+    newer.brings = &new_one;
+    add(&a, db_at(0), "x", NULL, NULL);
+    add(&b, db_at(0), "x", NULL, NULL);
+    keyspace_lock_exclusive();
+    set_key(db_at(0), "x");
+    assert_string_equal(served(), "ab");
+    set_key(db_at(0), "x");
+    assert_string_equal(served(), "m");
+    waiting_look_again(&new_one.places[0]);
+    assert_string_equal(served(), "n");
+    keyspace_unlock_exclusive();
+}
+
 static void test_databases(void **state)
 {
     (void)state;
@@ -437,6 +489,8 @@ int main(void)
         TEST(test_a_key_named_twice),
         TEST(test_chains),
         TEST(test_a_waiter_that_makes_its_own_key_ready),
+        TEST(test_a_waiter_that_ends_others),
+        TEST(test_waiters_that_come_meanwhile),
         TEST(test_databases),
         TEST(test_expired_values_serve_nobody),
         TEST(test_against_a_model),

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+"""Commands of modules that people run, here and in redis-server 8.2.3 with the same files (tests/real/fetch gets them):
+CPU an operation; and what a loaded module costs plain GET and SET of ours.  See README.md in this folder.
+
+    tests/bench/modules.py [--quick] [--only BF.ADD,JSON.GET,FT.SEARCH,plain] [--json FILE] [--server PATH]
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from load import Generator, pairs, series  # noqa: E402
+from report import ratio_measure, save_json, table  # noqa: E402
+from rows_load import load_note  # noqa: E402
+from servers import REPOSITORY, Server  # noqa: E402
+
+FOLDER = os.path.join(REPOSITORY, "build", "real")
+CLIENTS = 50
+PIPELINES = (1, 32)
+GOAL, PLAIN_GOAL = 1.0, 1.02
+DOCUMENTS = 10000
+INDEX_WAIT_S = 60.0
+
+
+def load_filter(server):
+    server.call("BF.RESERVE", "filter", "0.01", "1000000")
+
+
+def load_documents(server):
+    with server.client() as client:
+        for i in range(1000):
+            client.call("JSON.SET", "j:%012d" % i, "$", '{"name":"name %d","n":%d,"list":[1,2,3],"deep":{"x":"y"}}' % (i, i))
+
+
+def load_index(server):
+    """Titles of which each word stands in one of ten, and one word in one of a thousand."""
+    with server.client() as client:
+        client.call("FT.CREATE", "idx", "PREFIX", "1", "doc:", "SCHEMA", "title", "TEXT", "n", "NUMERIC", "SORTABLE")
+        for i in range(DOCUMENTS):
+            client.call("HSET", "doc:%d" % i, "title", "common word%d rare%012d" % (i % 10, i % 1000), "n", i)
+        deadline_s = time.monotonic() + INDEX_WAIT_S
+        while client.call("FT.SEARCH", "idx", "common", "LIMIT", "0", "0")[0] != DOCUMENTS:
+            if time.monotonic() > deadline_s:
+                raise RuntimeError("the index does not get ready")
+            time.sleep(0.05)
+
+
+# Name, module, what is there before, keyspace of the generator, command.
+CASES = (
+    ("BF.ADD", "redisbloom.so", load_filter, 1000000, "bf.add filter item:__rand_int__"),
+    ("BF.EXISTS", "redisbloom.so", load_filter, 1000000, "bf.exists filter item:__rand_int__"),
+    ("JSON.GET", "rejson.so", load_documents, 1000, "json.get j:__rand_int__ $.name"),
+    ("JSON.SET", "rejson.so", load_documents, 1000, "json.set j:__rand_int__ $.n 7"),
+    ("FT.SEARCH", "redisearch.so", load_index, 1000, "ft.search idx rare__rand_int__ nocontent"),
+)
+
+
+class Bench:
+    """What load.py asks of one."""
+
+    def __init__(self, options):
+        self.generator = Generator(options.generator, options.generator_core)
+        self.server_core = options.server_core
+        self.window_s = 0.5 if options.quick else 1.5
+        self.retry_budget_s = 30.0 if options.quick else 240.0
+        self.pair_count = 3 if options.quick else 5
+        self.running = []
+
+    def server(self, path, module):
+        server = Server(path, 1, self.server_core, options={"loadmodule": [module]} if module else None)
+        server.__enter__()
+        self.running.append(server)
+        return server
+
+    def end_all(self):
+        while self.running:
+            self.running.pop().stop()
+
+
+def measure_pair(bench, row, name, contestants, arguments, goal):
+    measures = []
+    for pipeline in PIPELINES:
+        windows = pairs(bench, contestants, ["-c", CLIENTS, "-P", pipeline] + arguments)
+        measures.append(ratio_measure(row, "CPU an op, %s, pipeline %d" % (name, pipeline), series(windows["ours"], "cpu_us"),
+                                      series(windows["oracle"], "cpu_us"), goal, note=load_note(windows)))
+    return measures
+
+
+def measure_case(bench, options, row, case):
+    name, module, load, keyspace, command = case
+    path = os.path.join(FOLDER, module)
+    contestants = {"ours": bench.server(options.server, path), "oracle": bench.server(options.oracle, path)}
+    for server in contestants.values():
+        load(server)
+    return measure_pair(bench, row, name, contestants, ["-r", keyspace] + command.split(), GOAL)
+
+
+def measure_plain(bench, options, row):
+    """Ours with a module, and (as the "oracle") ours without."""
+    contestants = {"ours": bench.server(options.server, os.path.join(FOLDER, "redisbloom.so")),
+                   "oracle": bench.server(options.server, None)}
+    measures = []
+    for command in ("set", "get"):
+        measures += measure_pair(bench, row, "%s with a module; without" % command.upper(), contestants,
+                                 ["-t", command, "-r", 100000, "-d", 64], PLAIN_GOAL)
+    return measures
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--only", default="", help="of the names of cases, and plain, these")
+    parser.add_argument("--quick", action="store_true", help="short windows")
+    parser.add_argument("--json", metavar="FILE", help="write all figures there as well")
+    parser.add_argument("--server", type=os.path.abspath, default=os.environ.get(
+        "KEYDB_SERVER", os.path.join(REPOSITORY, "src", "keydb-server")), help="the program measured")
+    parser.add_argument("--oracle", type=os.path.abspath, default=os.path.join(FOLDER, "redis-server"), help="the program it is compared with")
+    parser.add_argument("--generator", default=None, help="keydb-benchmark")
+    parser.add_argument("--server-core", default="1", help="core of the servers (1)")
+    parser.add_argument("--generator-core", default="0", help="core of the generator (0)")
+    return parser.parse_args()
+
+
+def version_of(path):
+    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or path
+
+
+def main():
+    options = parse_options()
+    missing = [path for path in (options.server, options.oracle) if not os.access(path, os.X_OK)]
+    if missing:
+        sys.exit("no program at %s (make builds ours, tests/real/fetch gets redis-server and the modules)" % missing[0])
+    wanted = [word.lower() for word in options.only.split(",") if word]
+    bench, measures, failed = Bench(options), [], []
+    jobs = [(case[0], lambda row, case=case: measure_case(bench, options, row, case)) for case in CASES]
+    jobs.append(("plain", lambda row: measure_plain(bench, options, row)))
+    for row, (name, job) in enumerate(jobs, 1):
+        if wanted and name.lower() not in wanted:
+            continue
+        try:
+            measures += job(row)
+        except (RuntimeError, OSError, ValueError) as trouble:  # one that cannot be measured must not cost the others
+            print("%s failed: %r" % (name, trouble), file=sys.stderr)
+            failed.append(name)
+        finally:
+            bench.end_all()
+    setting = {"ours": version_of(options.server), "oracle": version_of(options.oracle), "kernel": platform.release(),
+               "cores": os.cpu_count(), "pairs": bench.pair_count, "window_s": bench.window_s, "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+    print("ours:   %(ours)s\noracle: %(oracle)s\n%(cores)s cores, Linux %(kernel)s, %(pairs)s pairs of %(window_s)s s windows, %(time)s\n"
+          % setting)
+    print(table(measures))
+    if options.json:
+        save_json(options.json, setting, measures)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
