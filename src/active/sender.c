@@ -9,13 +9,41 @@
 
 #define WORDS_EACH 3
 
-/* Rows for origins that we have learnt of since: nobody has asked for those. */
+/* What was sent comes to him or ends the link: so nothing is ever sent twice, even to who left for
+ * another link and is back. */
+static void hear_one(struct sender_row *row, const struct sender_saying *said)
+{
+    row->has = said->position > row->has ? said->position : row->has;
+    if (said->position > row->sent) {
+        row->sent = said->position;
+    }
+    row->requested = said->requested;
+}
+
+static struct sender_saying *find_unknown(const struct sender *s, const struct origin_id *id)
+{
+    for (uint32_t i = 0; i < s->unknown_count; i++) {
+        const struct origin_id *its = &s->unknown[i].id;
+        if (its->epoch == id->epoch && memcmp(its->node, id->node, sizeof(id->node)) == 0) {
+            return &s->unknown[i];
+        }
+    }
+    return NULL;
+}
+
+/* Rows for origins that we have learnt of since: what the peer has said of them, or nothing, and
+ * then nobody has asked for those. */
 static void follow_table(struct sender *s, const struct origins *o)
 {
     if (s->count < o->count) {
         s->rows = mem_realloc(s->rows, o->count * sizeof(*s->rows));
         for (; s->count < o->count; s->count++) {
+            struct sender_saying *said = find_unknown(s, &o->rows[s->count].id);
             s->rows[s->count] = (struct sender_row){.told = UINT64_MAX};
+            if (said) {
+                hear_one(&s->rows[s->count], said);
+                *said = s->unknown[--s->unknown_count];
+            }
         }
     }
 }
@@ -37,18 +65,13 @@ void sender_tells_causes(struct sender *s, const uint8_t peer[ORIGIN_NODE_BYTES]
 void sender_deinit(struct sender *s)
 {
     mem_free(s->rows);
+    mem_free(s->unknown);
     *s = (struct sender){0};
 }
 
 /* ---- what the peer says ---- */
 
-struct saying {
-    struct origin_id id;
-    uint64_t position;
-    bool requested;
-};
-
-static bool parse_saying(const struct slice *words, struct saying *said)
+static bool parse_saying(const struct slice *words, struct sender_saying *said)
 {
     uint64_t requested;
     if (!origin_parse(words[0], &said->id) || !num_parse_u64(words[1], &said->position) ||
@@ -60,20 +83,24 @@ static bool parse_saying(const struct slice *words, struct saying *said)
     return true;
 }
 
-/* What was sent comes to him or ends the link: so nothing is ever sent twice, even to who left for
- * another link and is back. */
-static void hear_one(struct sender_row *row, const struct saying *said)
+static bool keep(struct sender *s, const struct sender_saying *said)
 {
-    row->has = said->position > row->has ? said->position : row->has;
-    if (said->position > row->sent) {
-        row->sent = said->position;
+    struct sender_saying *there = find_unknown(s, &said->id);
+    if (there) {
+        *there = *said;
+        return true;
     }
-    row->requested = said->requested;
+    if (s->unknown_count == SENDER_UNKNOWN_MAX) {
+        return false;
+    }
+    s->unknown = mem_realloc(s->unknown, (s->unknown_count + 1) * sizeof(*s->unknown));
+    s->unknown[s->unknown_count++] = *said;
+    return true;
 }
 
 bool sender_hear(struct sender *s, const struct origins *o, int argc, const struct slice *argv)
 {
-    struct saying said;
+    struct sender_saying said;
     if (argc % WORDS_EACH != 0) {
         return false;
     }
@@ -83,15 +110,18 @@ bool sender_hear(struct sender *s, const struct origins *o, int argc, const stru
         }
     }
     follow_table(s, o);
-    for (int i = 0; i < argc; i += WORDS_EACH) {
+    bool good = true;
+    for (int i = 0; good && i < argc; i += WORDS_EACH) {
         if (parse_saying(argv + i, &said)) {
             uint16_t origin = origins_find(o, &said.id);
             if (origin) {
                 hear_one(&s->rows[origin], &said);
+            } else {
+                good = keep(s, &said);
             }
         }
     }
-    return true;
+    return good;
 }
 
 void sender_skip(struct sender *s, const struct origins *o, const struct version_vector *positions)

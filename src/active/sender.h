@@ -27,9 +27,20 @@ struct sender_row {
     bool requested, named;
 };
 
+/* What a peer says of an origin. */
+struct sender_saying {
+    struct origin_id id;
+    uint64_t position;
+    bool requested;
+};
+/* Of so many that we do not know at most: far more than a group has nodes and lives. */
+#define SENDER_UNKNOWN_MAX 8192
+
 struct sender {
     struct sender_row *rows; /* by our origins' index */
     uint32_t count;
+    struct sender_saying *unknown; /* of origins that are not in our table yet */
+    uint32_t unknown_count;
     uint8_t peer[ORIGIN_NODE_BYTES]; /* who gets it; all zero: nobody that we know */
 };
 
@@ -41,9 +52,9 @@ void sender_init(struct sender *s, const struct origins *o);
 void sender_tells_causes(struct sender *s, const uint8_t peer[ORIGIN_NODE_BYTES]);
 void sender_deinit(struct sender *s);
 /* What the peer says of itself, in KEYDB.PULL and REPLCONF PULL-ACK: words in threes, an origin
- * (origin_parse), its position there, and 1 when it wants that origin from us, or 0. Origins
- * that we do not know are of no use to us. False when the words are no such thing; nothing changes
- * then. */
+ * (origin_parse), its position there, and 1 when it wants that origin from us, or 0. It
+ * says so once: of origins that we do not know yet it is kept. False when the words are no such
+ * thing, or too many are unknown. */
 bool sender_hear(struct sender *s, const struct origins *o, int argc,
                  const struct slice *argv) MUST_CHECK;
 /* The peer has, or is about to be given, all up to there in another way. */

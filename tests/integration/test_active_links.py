@@ -3,8 +3,9 @@ has another address by and by."""
 
 import pytest
 
-from lib.active import check_equal, follow, is_up, make_node
+from lib.active import call, check_equal, follow, is_up, make_node
 from lib.bounds import eventually
+from lib.links import Links
 from lib.replication import replication
 from lib.server import free_port
 from lib.tls import make_pki
@@ -90,3 +91,30 @@ def test_a_peer_at_another_address(make_node):
         c.call("INCR", "n")
     check_equal([a, b], "at the new one")
     assert int(replication(a)["active_origins"]) == int(origins) + 1  # a new life of the same node
+
+
+def test_a_hub_that_begins_empty(make_node):
+    """Who is linked to it before it knows of the others gets their writes all the same."""
+    links, nodes = Links(), []
+    try:
+        for i, masters in enumerate([(1, 2), (0,), (0,)]):
+            ports = [links.add((i, m), lambda m=m: nodes[m].address()) for m in masters]
+            nodes.append(make_node(replicaof=["127.0.0.1", str(ports[0])]))
+            for port in ports[1:]:
+                call(nodes[i], "REPLICAOF", "127.0.0.1", port)
+        hub, a, b = nodes
+        eventually(lambda: is_up(a, 1) and is_up(b, 1) and is_up(hub, 2), "links", 30)
+        call(a, "INCR", "n")
+        check_equal(nodes, "before")
+        hub.kill_all()
+        links[0, 1].cut()
+        links[0, 2].cut()
+        hub.start()
+        eventually(lambda: replication(b)["master_link_status"] == "up", "the hub is there", 30)
+        assert call(hub, "GET", "n") is None
+        links[0, 1].mend()
+        eventually(lambda: call(hub, "GET", "n") == b"1", "the hub has it again", 30)
+        call(a, "INCR", "n")
+        eventually(lambda: call(b, "GET", "n") == b"2", "by the hub", 30)
+    finally:
+        links.close()

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from lib.active import (check_equal, check_quiet, digest, follow, is_up, make_node, more_commands, run_load)
+from lib.active import (call, check_equal, check_quiet, digest, follow, is_up, make_node, more_commands, run_load)
 from lib.bounds import eventually
+from lib.links import Links
 from lib.replication import Load, in_step, replication
 from lib.resp import Error
 from lib.seeds import generator
@@ -361,3 +362,42 @@ def test_config_rewrite_tells_all_whom_it_pulls_from(make_node, make_server):
         c.ok("REPLICAOF", "NO", "ONE")
         c.ok("CONFIG", "REWRITE")
         assert replicaof_lines(node) == []
+
+
+def test_what_was_written_beyond_a_state_stays(make_node):
+    """A node that tells its content of a key in conflict overwrites nothing that it did not know, though its state is the
+    later one and comes with the whole data set."""
+    links, nodes = Links(), []
+    try:
+        for i in range(2):
+            port = links.add((i, 1 - i), lambda i=i: nodes[1 - i].address())
+            nodes.append(make_node(FILES, replicaof=["127.0.0.1", str(port)], **KEPT["aof"]))
+        a, b = nodes
+        eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+        with a.connect() as ca:
+            ca.ok("SET", "k", "begin ")
+            check_equal(nodes, "there")
+            for pair in links:
+                links[pair].cut()
+            eventually(lambda: not int(replication(a)["connected_slaves"]) + int(replication(b)["connected_slaves"]),
+                       "no links", 30)
+            ca.call("APPEND", "k", "a ")
+            time.sleep(0.05)  # only the clocks say who is later
+            assert call(b, "APPEND", "k", "b ") == 8
+            b.kill_all()
+            b.start()  # it has no window any more: a's word, which is earlier, is a conflict
+            links[1, 0].mend()
+            eventually(lambda: b"a " in call(b, "GET", "k"), "a's word at b", 30, 0)
+            links[1, 0].cut()
+            ca.ok("SET", "k", "final")
+            eventually(lambda: replication(b)["active_states"] != "0", "b's state", 30)
+            links[0, 1].mend()
+            eventually(lambda: replication(a)["master_link_status"] == "up", "a hears b", 30)
+            assert ca.call("GET", "k") == b"final"
+        links.mend()
+        eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+        check_equal(nodes, "linked")
+        check_quiet(nodes)
+        assert call(b, "GET", "k") == b"final"
+    finally:
+        links.close()

@@ -63,7 +63,7 @@ class Link:
             return
         try:
             far = socket.create_connection(self.target(), 1.0)
-        except (OSError, TypeError):
+        except (OSError, LookupError, TypeError):
             near.close()  # there is no server
             return
         for sock in (near, far):
