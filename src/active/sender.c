@@ -83,19 +83,15 @@ static bool parse_saying(const struct slice *words, struct sender_saying *said)
     return true;
 }
 
-static bool keep(struct sender *s, const struct sender_saying *said)
+static void keep(struct sender *s, const struct sender_saying *said)
 {
     struct sender_saying *there = find_unknown(s, &said->id);
     if (there) {
         *there = *said;
-        return true;
+    } else if (s->unknown_count < SENDER_UNKNOWN_MAX) {
+        s->unknown = mem_realloc(s->unknown, (s->unknown_count + 1) * sizeof(*s->unknown));
+        s->unknown[s->unknown_count++] = *said;
     }
-    if (s->unknown_count == SENDER_UNKNOWN_MAX) {
-        return false;
-    }
-    s->unknown = mem_realloc(s->unknown, (s->unknown_count + 1) * sizeof(*s->unknown));
-    s->unknown[s->unknown_count++] = *said;
-    return true;
 }
 
 bool sender_hear(struct sender *s, const struct origins *o, int argc, const struct slice *argv)
@@ -110,18 +106,17 @@ bool sender_hear(struct sender *s, const struct origins *o, int argc, const stru
         }
     }
     follow_table(s, o);
-    bool good = true;
-    for (int i = 0; good && i < argc; i += WORDS_EACH) {
+    for (int i = 0; i < argc; i += WORDS_EACH) {
         if (parse_saying(argv + i, &said)) {
             uint16_t origin = origins_find(o, &said.id);
             if (origin) {
                 hear_one(&s->rows[origin], &said);
             } else {
-                good = keep(s, &said);
+                keep(s, &said);
             }
         }
     }
-    return good;
+    return true;
 }
 
 void sender_skip(struct sender *s, const struct origins *o, const struct version_vector *positions)

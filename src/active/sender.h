@@ -34,7 +34,7 @@ struct sender_saying {
     bool requested;
 };
 /* Of so many that we do not know at most: far more than a group has nodes and lives. */
-#define SENDER_UNKNOWN_MAX 8192
+#define SENDER_UNKNOWN_MAX 4096
 
 struct sender {
     struct sender_row *rows; /* by our origins' index */
@@ -53,8 +53,8 @@ void sender_tells_causes(struct sender *s, const uint8_t peer[ORIGIN_NODE_BYTES]
 void sender_deinit(struct sender *s);
 /* What the peer says of itself, in KEYDB.PULL and REPLCONF PULL-ACK: words in threes, an origin
  * (origin_parse), its position there, and 1 when it wants that origin from us, or 0. It
- * says so once: of origins that we do not know yet it is kept. False when the words are no such
- * thing, or too many are unknown. */
+ * says so once: of origins that we do not know yet it is kept, of so many as
+ * SENDER_UNKNOWN_MAX. False when the words are no such thing; nothing changes then. */
 bool sender_hear(struct sender *s, const struct origins *o, int argc,
                  const struct slice *argv) MUST_CHECK;
 /* The peer has, or is about to be given, all up to there in another way. */
