@@ -157,6 +157,7 @@ def test_nothing_is_deleted_while_clients_are_paused(client, connect, kind):
         for _ in range(30):
             assert reader.call("GET", "other") == b"v"
             assert reader.call("GET", "k") in (None, b"v")
+        eventually(lambda: reader.call("GET", "k") is None, "its time is over")
         stats = parse_info(reader.call("INFO", "stats"))
         assert (stats["expired_keys"], stats["evicted_keys"]) == ("0", "0")
         client.ok("CLIENT", "UNPAUSE")
