@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lib.bounds import eventually
+from lib.bounds import eventually, scaled
 from lib.resp import Closed, Error
 from lib.seeds import generator, seeds
 from lib.server import Server
@@ -426,7 +426,7 @@ def test_killed_while_saving(make_server, tmp_path, ours_only):
 
         thread = threading.Thread(target=save_on)
         thread.start()
-        done.wait(20)
+        assert done.wait(scaled(20)), "nothing is saved"
         time.sleep(0.01 * round_number)
         server.process.kill()
         server.wait_exit()
