@@ -134,7 +134,7 @@ def skewed(node, skew_ms):
 
 
 def comes_with_its_time(writer, other):
-    """Given to the writer's client for some time, and again where that was over before it came; what the other says of it."""
+    """Set at the writer for some time, and again where that was over before it came; what the other has of it yet."""
     def left_ms():
         if not writer.call("EXISTS", "k"):
             writer.ok("SET", "k", "v", "PX", SOON_MS)

@@ -353,7 +353,8 @@ def test_idle_connections(oracle):
         assert "Creating 30 idle connections" in idle.stdout.readline()
         with oracle.connect() as client:
             # Another test's that goes just now may be seen beside them.
-            eventually(lambda: idle.poll() is not None or client.call("CLIENT", "LIST").count(b"\n") == 31, "they are there", 30)
+            eventually(lambda: idle.poll() is not None or client.call("CLIENT", "LIST").count(b"\n") == 31,
+                       "they are there", 30)
             assert idle.poll() is None
     finally:
         idle.kill()

@@ -145,7 +145,8 @@ def test_nothing_is_deleted_while_clients_are_paused(client, connect, kind):
     def paused():
         """Once more where the key's time was over before it began."""
         client.ok("CONFIG", "RESETSTAT")
-        client.pipeline([["SET", "k", "v", "PX", "30"], ["CLIENT", "PAUSE", "60000" if kind == "WRITE" else "1500", kind]])
+        lasts_ms = "60000" if kind == "WRITE" else "1500"
+        client.pipeline([["SET", "k", "v", "PX", "30"], ["CLIENT", "PAUSE", lasts_ms, kind]])
         if kind == "ALL" or parse_info(client.call("INFO", "stats"))["expired_keys"] == "0":
             return True
         client.ok("CLIENT", "UNPAUSE")
