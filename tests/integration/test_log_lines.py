@@ -59,7 +59,7 @@ def assert_child_said(server, begin, started, ends, killed=False):
     before = len(server.output())
     with server.connect() as c:
         if killed:
-            c.ok("CONFIG", "SET", "rdb-key-save-delay", "100000")
+            c.ok("CONFIG", "SET", "rdb-key-save-delay", "10000000")
         assert isinstance(c.call(begin), bytes)
         pid = int(eventually(lambda: re.findall(started + r" by pid (\d+)\n", server.output()[before:]), "a child")[0])
         if killed:
