@@ -65,10 +65,14 @@ def test_histogram(connect, threads):
     for number in range(4 * threads):
         other = connect()
         other.pipeline([["SET", "k", number]] * 25 + [["GET", "k"]] * 10)
-    histogram = client.call("LATENCY", "HISTOGRAM", "set", "get", "nothing").as_dict()
-    assert set(histogram) == {b"set", b"get"}
-    entry = histogram[b"set"].as_dict()
-    assert entry[b"calls"] == 100 * threads
+    seen = {}
+
+    def all_counted():
+        """Another thread may have answered, and not yet counted."""
+        seen.update(client.call("LATENCY", "HISTOGRAM", "set", "get", "nothing").as_dict())
+        return {name: one.as_dict()[b"calls"] for name, one in seen.items()} == {b"set": 100 * threads, b"get": 40 * threads}
+    eventually(all_counted, "all calls are counted")
+    entry = seen[b"set"].as_dict()
     buckets = entry[b"histogram_usec"]
     bounds, counts = [b for b, _ in buckets], [n for _, n in buckets]
     assert bounds == sorted(bounds) and counts == sorted(counts)
@@ -89,7 +93,14 @@ def test_command_statistics_are_summed_over_the_threads(client, connect, threads
     for _ in range(4 * threads):
         other = connect()
         other.pipeline([["INCR", "n"]] * 10 + [["GET"]] + [["INCRBY", "n", "x"]])
-    info = parse_info(client.call("INFO", "everything"))
+    seen = {}
+
+    def all_counted():
+        """Another thread may have answered, and not yet counted."""
+        seen.update(parse_info(client.call("INFO", "everything")))
+        return seen.get("errorstat_ERR") == "count=%d" % (8 * threads) and "calls=%d," % (40 * threads) in seen["cmdstat_incr"]
+    eventually(all_counted, "all calls are counted")
+    info = seen
     incr = dict(p.split("=") for p in info["cmdstat_incr"].split(","))
     assert incr["calls"] == str(40 * threads)
     assert incr["rejected_calls"] == "0" and incr["failed_calls"] == "0"
@@ -119,6 +130,8 @@ def test_hits_and_misses(client, connect, threads):
         other.pipeline([["GET", "k"]] * 3 + [["GET", "missing"]] * 2)
         other.call("MGET", "k", "missing")
         other.call("EXISTS", "k", "missing")
-    info = parse_info(client.call("INFO", "stats"))
-    assert info["keyspace_hits"] == str(10 * threads)
-    assert info["keyspace_misses"] == str(8 * threads)
+
+    def counted():
+        info = parse_info(client.call("INFO", "stats"))
+        return info["keyspace_hits"], info["keyspace_misses"]
+    eventually(lambda: counted() == (str(10 * threads), str(8 * threads)), "all threads have counted")

@@ -10,7 +10,7 @@ import pytest
 from integration.test_dump import build, content
 from integration.test_rdb import until
 from lib.resp import Error, wait_for
-from lib.server import ORACLE
+from lib.server import ORACLE, closed_port
 
 HOST = "127.0.0.1"
 
@@ -30,12 +30,6 @@ def deaf():
         listener.bind((HOST, 0))
         listener.listen(8)
         yield listener.getsockname()[1]
-
-
-def closed_port():
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return probe.getsockname()[1]
 
 
 @pytest.mark.parametrize("path", [None, ORACLE], ids=["ours", "redis"])
@@ -107,7 +101,8 @@ def test_replies_are_the_oracles(make_server, oracle, password):
                     call = call[:3] + ["AUTH", password] + call[3:]
                 replies.append((call, c.call("MIGRATE", HOST, target.port, *call),
                                 sorted(c.call("KEYS", "*")), sorted(other.call("KEYS", "*"))))
-            replies.append(c.call("MIGRATE", HOST, closed_port(), "a", 0, 1000))
+            with closed_port() as port:
+                replies.append(c.call("MIGRATE", HOST, port, "a", 0, 1000))
             results.append(replies)
     ours, theirs = results
     for one, other in zip(ours[:-1], theirs[:-1]):
