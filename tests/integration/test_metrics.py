@@ -36,9 +36,10 @@ PARTS_LEFT_OUT = {"usec_per_call": "a quotient", "batch_mean": "a quotient", "po
 @pytest.fixture
 def start(make_server):
     def make(options=None, **more):
-        port = free_port()
-        server = make_server(dict({"metrics-port": str(port)}, **(options or {})), **more)
-        server.metrics_port = port
+        server = make_server(dict({"metrics-port": str(free_port())}, **(options or {})), start=False, **more)
+        server.drawn_ports.add("metrics-port")
+        server.start()
+        server.metrics_port = int(server.options["metrics-port"])
         return server
     return make
 

@@ -20,9 +20,10 @@ KEPT_KB = 6000  # what the server may keep for all of them
 
 @pytest.fixture
 def metered(make_server):
-    port = free_port()
-    server = make_server({"metrics-port": str(port)})
-    server.metrics_port = port
+    server = make_server({"metrics-port": str(free_port())}, start=False)
+    server.drawn_ports.add("metrics-port")
+    server.start()
+    port = server.metrics_port = int(server.options["metrics-port"])
     with server.connect() as c:  # whoever asked at the start has gone: tests count open files
         eventually(lambda: c.call("CLIENT", "LIST").count(b"\n") == 1, "others have gone")
         c.send("QUIT")

@@ -17,9 +17,10 @@ pytestmark = pytest.mark.usefixtures("ours_only")
 
 @pytest.fixture
 def metered(make_server):
-    port = free_port()
-    server = make_server({"metrics-port": str(port), "slowlog-log-slower-than": "0"})
-    server.metrics_port = port
+    server = make_server({"metrics-port": str(free_port()), "slowlog-log-slower-than": "0"}, start=False)
+    server.drawn_ports.add("metrics-port")
+    server.start()
+    server.metrics_port = int(server.options["metrics-port"])
     return server
 
 
