@@ -102,7 +102,8 @@ def calls(info, command):
 def told(before, text):
     """Counts that time decides nothing about, since INFO said `before`."""
     info, before = parse_info(text), parse_info(before)
-    return [int(info[name]) - int(before[name]) for name in SEEN] + [calls(info, name) for name in ("set", "get", "info", "lpush", "exec", "eval")]
+    return [int(info[name]) - int(before[name]) for name in SEEN] + \
+        [calls(info, name) for name in ("set", "get", "info", "lpush", "exec", "eval")]
 
 
 def before_it(c, how):

@@ -98,7 +98,8 @@ def test_command_statistics_are_summed_over_the_threads(client, connect, threads
     def all_counted():
         """Another thread may have answered, and not yet counted."""
         seen.update(parse_info(client.call("INFO", "everything")))
-        return seen.get("errorstat_ERR") == "count=%d" % (8 * threads) and "calls=%d," % (40 * threads) in seen["cmdstat_incr"]
+        return seen.get("errorstat_ERR") == "count=%d" % (8 * threads) and \
+            "calls=%d," % (40 * threads) in seen.get("cmdstat_incr", "")
     eventually(all_counted, "all calls are counted")
     info = seen
     incr = dict(p.split("=") for p in info["cmdstat_incr"].split(","))
