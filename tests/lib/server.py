@@ -148,6 +148,7 @@ class Server:
         self.config = config
         self.password = password
         self.environment = {}  # beside that of the tests
+        self.drawn_ports = set()  # options that name a free port: another one if it has been taken meanwhile
         self.directory = tempfile.mkdtemp(prefix="kt-")
         self.port = None
         self.process = None
@@ -170,6 +171,7 @@ class Server:
                 retry = "port" not in self.options and "ddress already in use" in self.output()
                 if attempt == 4 or not retry:
                     raise
+                self.options.update({name: str(free_port()) for name in self.drawn_ports})
         raise AssertionError("unreachable")
 
     def start_fails(self):
