@@ -12,27 +12,29 @@ WRITABLE = {"replica-read-only": "no", "repl-diskless-sync-delay": "0", "appendo
             "notify-keyspace-events": "EA"}
 FOREVER = {"repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1"}
 
-# How a client gives "own" an expiry of 300 ms, having "plain" (no expiry) and "far" (one far ahead)
+# How a client gives "own" an expiry of LIFE_MS, having "plain" (no expiry) and "far" (one far ahead)
 # of the primary's; how many of these three are left, and how many names are noted on the way.
 PAYLOAD = b"\x00\x01x\n\x00\"\x80\x86_\xbd\xe8H\xd0"
+# None is over before the last word of its way is said.
+LIFE_MS = 1500
 WAYS = [
-    (2, 1, [["SET", "own", "1", "PX", 300]]),
-    (2, 1, [["PSETEX", "own", 300, "1"]]),
-    (2, 1, [["SET", "own", "1"], ["SET", "own", "2"], ["PEXPIRE", "own", 300]]),
-    (2, 1, [["SET", "own", "1", "EX", 1000], ["PEXPIRE", "own", 300, "LT"]]),
-    (2, 1, [["SET", "own", "1"], ["GETEX", "own", "PX", 300]]),
-    (2, 1, [["SET", "own", "1", "PX", 300], ["SET", "own", "2", "KEEPTTL"], ["APPEND", "own", "x" * 3000]]),
-    (2, 2, [["SET", "from", "1", "PX", 300], ["COPY", "from", "own"]]),
-    (2, 2, [["SET", "from", "1", "PX", 300], ["RENAME", "from", "own"]]),
-    (2, 1, [["SET", "own", "1", "PX", 300], ["MOVE", "own", 7]]),
-    (2, 1, [["EVAL", "redis.call('SET', KEYS[1], 1, 'PX', 300)", 1, "own"]]),
-    (2, 1, [["MULTI"], ["SADD", "own", "1"], ["PEXPIRE", "own", 300], ["EXEC"]]),
-    (2, 1, [["RPUSH", "own", "1"], ["PEXPIRE", "own", 300]]),
-    (2, 1, [["RESTORE", "own", 300, PAYLOAD]]),
-    (2, 1, [["SELECT", 15], ["SET", "own", "1", "PX", 300], ["SELECT", 0]]),
-    (1, 1, [["PEXPIRE", "plain", 300]]),
-    (1, 1, [["SET", "far", "2", "PX", 300]]),
-    (1, 1, [["RENAME", "far", "own"], ["PEXPIRE", "own", 300]]),
+    (2, 1, [["SET", "own", "1", "PX", LIFE_MS]]),
+    (2, 1, [["PSETEX", "own", LIFE_MS, "1"]]),
+    (2, 1, [["SET", "own", "1"], ["SET", "own", "2"], ["PEXPIRE", "own", LIFE_MS]]),
+    (2, 1, [["SET", "own", "1", "EX", 1000], ["PEXPIRE", "own", LIFE_MS, "LT"]]),
+    (2, 1, [["SET", "own", "1"], ["GETEX", "own", "PX", LIFE_MS]]),
+    (2, 1, [["SET", "own", "1", "PX", LIFE_MS], ["SET", "own", "2", "KEEPTTL"], ["APPEND", "own", "x" * 3000]]),
+    (2, 2, [["SET", "from", "1", "PX", LIFE_MS], ["COPY", "from", "own"]]),
+    (2, 2, [["SET", "from", "1", "PX", LIFE_MS], ["RENAME", "from", "own"]]),
+    (2, 1, [["SET", "own", "1", "PX", LIFE_MS], ["MOVE", "own", 7]]),
+    (2, 1, [["EVAL", "redis.call('SET', KEYS[1], 1, 'PX', %d)" % LIFE_MS, 1, "own"]]),
+    (2, 1, [["MULTI"], ["SADD", "own", "1"], ["PEXPIRE", "own", LIFE_MS], ["EXEC"]]),
+    (2, 1, [["RPUSH", "own", "1"], ["PEXPIRE", "own", LIFE_MS]]),
+    (2, 1, [["RESTORE", "own", LIFE_MS, PAYLOAD]]),
+    (2, 1, [["SELECT", 15], ["SET", "own", "1", "PX", LIFE_MS], ["SELECT", 0]]),
+    (1, 1, [["PEXPIRE", "plain", LIFE_MS]]),
+    (1, 1, [["SET", "far", "2", "PX", LIFE_MS]]),
+    (1, 1, [["RENAME", "far", "own"], ["PEXPIRE", "own", LIFE_MS]]),
     (2, 0, [["SET", "far", "2", "KEEPTTL"], ["APPEND", "far", "x" * 3000], ["SETRANGE", "far", 9, "x"]]),
 ]
 
