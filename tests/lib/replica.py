@@ -3,7 +3,7 @@
 import re
 
 from lib.bounds import eventually
-from lib.resp import Closed, Connection
+from lib.resp import Connection
 
 # What it tells of itself: it takes a data set by a mark, and goes on after a change of the id.
 MODERN = ("capa", "eof", "capa", "psync2")
@@ -34,19 +34,13 @@ class Played:
         """Everything up to the mark. Behind it may be line feeds, no more: the stream waits for an acknowledgement."""
         got = bytearray()
         while not got.rstrip(b"\n").endswith(mark):
-            piece = self.c.sock.recv(1 << 20)
-            if not piece:
-                raise Closed("by the primary")
-            got += piece
+            got += self.c.receive(1 << 20)
         return bytes(got.rstrip(b"\n")[:-len(mark)])
 
     def take(self, n):
         got = b""
         while len(got) < n:
-            piece = self.c.sock.recv(n - len(got))
-            if not piece:
-                raise Closed("by the primary")
-            got += piece
+            got += self.c.receive(n - len(got))
         return got
 
     def full(self, old=False):
