@@ -2,13 +2,16 @@
 an error, hangs on to life or leaves something behind is noticed."""
 
 import os
+import socket
 import stat
+import threading
 
 import pytest
 
 import lib.bounds
 import lib.server
 from lib.bounds import Bound, BoundPassed, eventually
+from lib.door import Door
 from lib.resp import Decoder, Error, Malformed, Map, Push, Set, Simple, encode
 from lib.server import Server, StartFailed, is_redis, server_path
 
@@ -139,6 +142,19 @@ def test_death_is_noticed(threads):
     server.stop()
     assert "died" in server.problems()
     server.remove()
+
+
+def test_a_door_that_is_closed():
+    """Nobody listens any more, and no thread is left that could take another listener's connections."""
+    served = []
+    door = Door(served.append)
+    socket.create_connection(("127.0.0.1", door.port)).close()
+    eventually(lambda: served, "served")
+    before = threading.active_count()
+    door.close()
+    assert threading.active_count() < before
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", door.port))
 
 
 @pytest.fixture(name="clock")

@@ -6,13 +6,12 @@ import pty
 import re
 import select
 import signal
-import socket
 import subprocess
 import termios
-import threading
 import time
 
 from lib.bounds import Bound, BoundPassed
+from lib.door import Door
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -72,19 +71,8 @@ class Listener:
     """A port whose connections are served by `_serve`, each in a thread, until `stop`."""
 
     def __init__(self):
-        self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1", 0))
-        self.listener.listen(8)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                connection = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self._serve_and_close, args=(connection,), daemon=True).start()
+        self.door = Door(self._serve_and_close)
+        self.port = self.door.port
 
     def _serve_and_close(self, connection):
         try:
@@ -94,7 +82,7 @@ class Listener:
             pass
 
     def stop(self):
-        self.listener.close()
+        self.door.close()
 
 
 class Canned(Listener):

@@ -61,16 +61,6 @@ def free_port():
             return port
 
 
-def serve_all(listener, serve):
-    """serve(socket) of each connection, on a thread of its own, until the listener is closed."""
-    while True:
-        try:
-            sock, _ = listener.accept()
-        except OSError:
-            return
-        threading.Thread(target=serve, args=(sock,), daemon=True).start()
-
-
 @contextlib.contextmanager
 def closed_port():
     """A port where nobody listens, nor can before the end: it is bound meanwhile."""
