@@ -28,6 +28,8 @@ CRLF = b"\r\n"
 MAX_LINE_BYTES = 1 << 20
 MAX_BULK_BYTES = 1 << 30
 MAX_DEPTH = 64
+# Of what is taken in before it is taken apart.
+LONG_BYTES, MANY_BYTES = 1 << 16, 8 << 20
 
 _INTEGER = re.compile(rb"(0|-?[1-9][0-9]*)\Z")
 _LENGTH = re.compile(rb"(0|[1-9][0-9]*)\Z")
@@ -133,6 +135,10 @@ class Decoder:
 
     def feed(self, data):
         self._buffer += data
+
+    def size(self):
+        """How many bytes are there and not yet part of a reply."""
+        return len(self._buffer) - self._start
 
     def pending(self):
         """Bytes that are there and not yet part of a reply."""
@@ -372,6 +378,12 @@ class Connection:
 
     def _receive(self, bound):
         self.decoder.feed(self.receive(1 << 18, bound))
+        # A long reply is taken apart from its beginning each time: first all of it that is there.
+        try:
+            while LONG_BYTES < self.decoder.size() < MANY_BYTES and self._readable(0):
+                self.decoder.feed(self.receive(1 << 18, bound))
+        except Closed:
+            pass  # said again, after what came before it
 
     def read_frame(self, timeout_s=None):
         """(raw, tree) of the next frame of any kind, push or reply."""
