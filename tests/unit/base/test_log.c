@@ -116,7 +116,8 @@ static bool is_date_of(const char *stamp, time_t second)
     return strcmp(stamp, text) == 0;
 }
 
-/* Whatever the time zone, the date is the one that libc computes, of a second that passed meanwhile. */
+/* Whatever the time zone, the date is the one that libc computes, of a second that passed
+ * meanwhile. */
 static void test_dates(void **state)
 {
     (void)state;
