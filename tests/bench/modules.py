@@ -7,8 +7,6 @@ CPU an operation; and what a loaded module costs plain GET and SET of ours.  See
 
 import argparse
 import os
-import platform
-import subprocess
 import sys
 import time
 
@@ -18,6 +16,7 @@ from load import Generator, pairs, series  # noqa: E402
 from report import ratio_measure, save_json, table  # noqa: E402
 from rows_load import load_note  # noqa: E402
 from servers import REPOSITORY, Server  # noqa: E402
+from setting import add_options, check_programs, head_of, setting_of  # noqa: E402
 
 FOLDER = os.path.join(REPOSITORY, "build", "real")
 CLIENTS = 50
@@ -114,27 +113,13 @@ def measure_plain(bench, options, row):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--only", default="", help="of the names of cases, and plain, these")
-    parser.add_argument("--quick", action="store_true", help="short windows")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there as well")
-    parser.add_argument("--server", type=os.path.abspath, default=os.environ.get(
-        "KEYDB_SERVER", os.path.join(REPOSITORY, "src", "keydb-server")), help="the program measured")
-    parser.add_argument("--oracle", type=os.path.abspath, default=os.path.join(FOLDER, "redis-server"), help="the program it is compared with")
-    parser.add_argument("--generator", default=None, help="keydb-benchmark")
-    parser.add_argument("--server-core", default="1", help="core of the servers (1)")
-    parser.add_argument("--generator-core", default="0", help="core of the generator (0)")
+    add_options(parser, os.path.join(FOLDER, "redis-server"))
     return parser.parse_args()
-
-
-def version_of(path):
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or path
 
 
 def main():
     options = parse_options()
-    missing = [path for path in (options.server, options.oracle) if not os.access(path, os.X_OK)]
-    if missing:
-        sys.exit("no program at %s (make builds ours, tests/real/fetch gets redis-server and the modules)" % missing[0])
+    check_programs(options, "make builds ours, tests/real/fetch gets redis-server and the modules")
     wanted = [word.lower() for word in options.only.split(",") if word]
     bench, measures, failed = Bench(options), [], []
     jobs = [(case[0], lambda row, case=case: measure_case(bench, options, row, case)) for case in CASES]
@@ -149,10 +134,8 @@ def main():
             failed.append(name)
         finally:
             bench.end_all()
-    setting = {"ours": version_of(options.server), "oracle": version_of(options.oracle), "kernel": platform.release(),
-               "cores": os.cpu_count(), "pairs": bench.pair_count, "window_s": bench.window_s, "time": time.strftime("%Y-%m-%d %H:%M:%S")}
-    print("ours:   %(ours)s\noracle: %(oracle)s\n%(cores)s cores, Linux %(kernel)s, %(pairs)s pairs of %(window_s)s s windows, %(time)s\n"
-          % setting)
+    setting = setting_of(options, bench)
+    print(head_of(setting))
     print(table(measures))
     if options.json:
         save_json(options.json, setting, measures)

@@ -12,7 +12,7 @@ import termios
 import threading
 import time
 
-from lib.bounds import BoundPassed
+from lib.bounds import Bound, BoundPassed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -164,15 +164,17 @@ class Prompt:
     def expect(self, wanted):
         """Reads until `wanted` (a regular expression) appears; returns what came before it and
         with it."""
-        deadline = time.monotonic() + PATIENCE_S
+        bound = Bound(PATIENCE_S)
         while True:
             found = re.search(wanted, self.seen, re.DOTALL)
             if found:
                 data, self.seen = self.seen[: found.end()], self.seen[found.end() :]
                 return data
-            ready = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0]
-            if not ready:
+            left = bound.left()
+            if not left:
                 raise BoundPassed("waited for %r, got %r" % (wanted, self.seen))
+            if not select.select([self.fd], [], [], left)[0]:
+                continue
             try:
                 piece = os.read(self.fd, 65536)
             except OSError:
@@ -200,9 +202,9 @@ class Prompt:
 
     def status(self):
         """Waits for the end, with all that it has printed in `seen`; the wait status."""
-        deadline = time.monotonic() + PATIENCE_S
+        bound = Bound(PATIENCE_S)
         is_open = True
-        while time.monotonic() < deadline:
+        while bound.left():
             is_open = is_open and self.take()
             if is_open:
                 continue

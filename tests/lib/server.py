@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-from lib.bounds import BoundPassed, eventually, scaled
+from lib.bounds import Bound, BoundPassed, eventually, scaled
 from lib.resp import Closed, Connection, Error, Timeout
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -231,8 +231,8 @@ class Server:
         return os.path.join(self.directory, self.options["unixsocket"])
 
     def _wait_ready(self):
-        deadline = time.monotonic() + scaled(START_BOUND_S)
-        while time.monotonic() < deadline:
+        bound = Bound(scaled(START_BOUND_S))
+        while bound.left():
             if self.process.poll() is not None:
                 raise StartFailed("exit status %s\n%s" % (self.process.returncode, self.output()))
             try:
