@@ -176,7 +176,7 @@ static bool run_call(struct executor *x, int db, int argc, const struct slice *a
                      .argv = words,
                      .session = &x->session,
                      .reply = &x->reply,
-                     .now_ms = hlc_ms(x->clock),
+                     .now_ms = hlc_hold_ms(x->clock),
                      .nested = true}; /* who waits is served at the end of the hold */
     call_prepare(&c, &x->arena);
     bool good = !c.refusal.ptr && is_told(&c);
@@ -207,7 +207,7 @@ static bool run_expired(struct executor *x, int db, int argc, const struct slice
         return false;
     }
     struct key key = key_of(argv[1]);
-    db_open(&ref, executor_db(x, db), &key, hlc_ms(x->clock), 0);
+    db_open(&ref, executor_db(x, db), &key, hlc_hold_ms(x->clock), 0);
     if (!ref.entry) {
         return true;
     }

@@ -30,28 +30,45 @@ static int64_t group_ms(const struct hlc *c)
     return ahead > now ? ahead : now;
 }
 
-static uint64_t now_stamp(const struct hlc *c)
+void hlc_begin_hold(struct hlc *c)
 {
-    return (uint64_t)group_ms(c) << HLC_COUNTER_BITS;
+    if (c->hold_ms == 0) {
+        c->hold_ms = group_ms(c);
+    }
+}
+
+void hlc_end_hold(struct hlc *c)
+{
+    c->hold_ms = 0;
+}
+
+static int64_t moment_ms(const struct hlc *c)
+{
+    return c->hold_ms ? c->hold_ms : group_ms(c);
+}
+
+static uint64_t stamp_of(int64_t ms)
+{
+    return (uint64_t)ms << HLC_COUNTER_BITS;
 }
 
 uint64_t hlc_next(struct hlc *c)
 {
-    uint64_t now = now_stamp(c);
+    uint64_t now = stamp_of(moment_ms(c));
     c->last = now > c->last ? now : (c->last | 1) + 1;
     return c->last;
 }
 
 uint64_t hlc_next_state(struct hlc *c)
 {
-    uint64_t now = now_stamp(c);
+    uint64_t now = stamp_of(moment_ms(c));
     c->last = (now > c->last ? now : c->last + 1) | 1;
     return c->last;
 }
 
 uint64_t hlc_tell(struct hlc *c)
 {
-    uint64_t now = now_stamp(c);
+    uint64_t now = stamp_of(group_ms(c));
     if (now > c->last) {
         c->last = now;
     }
@@ -73,10 +90,13 @@ void hlc_go_on(struct hlc *c)
 
 bool hlc_see(struct hlc *c, uint64_t stamp)
 {
-    if (hlc_stamp_ms(stamp) > wall_ms(c) + HLC_AHEAD_MAX_MS) {
-        return false;
+    if (c->hold_ms == 0 || hlc_stamp_ms(stamp) > c->hold_ms) { /* else it is not ahead */
+        if (hlc_stamp_ms(stamp) > wall_ms(c) + HLC_AHEAD_MAX_MS) {
+            return false;
+        }
+        hear(c, stamp);
+        c->hold_ms = c->hold_ms ? hlc_stamp_ms(stamp) : 0;
     }
-    hear(c, stamp);
     if (stamp > c->last) {
         c->last = stamp;
     }
@@ -86,5 +106,11 @@ bool hlc_see(struct hlc *c, uint64_t stamp)
 int64_t hlc_ms(const struct hlc *c)
 {
     int64_t now = group_ms(c), last = hlc_stamp_ms(c->last);
+    return now > last ? now : last;
+}
+
+int64_t hlc_hold_ms(const struct hlc *c)
+{
+    int64_t now = moment_ms(c), last = hlc_stamp_ms(c->last);
     return now > last ? now : last;
 }

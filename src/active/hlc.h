@@ -27,12 +27,20 @@ struct hlc {
     void *context;
     /* private: the group's time when it was last heard to be later than ours, and when that was */
     int64_t ahead_ms, heard_mono_ms;
+    int64_t hold_ms; /* the group's time as this hold has read it; 0: not */
 };
 
 static inline int64_t hlc_stamp_ms(uint64_t stamp)
 {
     return (int64_t)(stamp >> HLC_COUNTER_BITS);
 }
+
+/* From now until hlc_end_hold it is one moment, or the later one that a stamp tells which is seen
+ * meanwhile: what gives or sees stamps does not read the wall clock each time. Begun already:
+ * nothing. A hold that is not ended makes stamps late, and nothing else: each is above the last
+ * one, whatever the time. */
+void hlc_begin_hold(struct hlc *c);
+void hlc_end_hold(struct hlc *c);
 
 /* A stamp for a write of a client: an even one. */
 uint64_t hlc_next(struct hlc *c);
@@ -51,5 +59,7 @@ bool hlc_see(struct hlc *c, uint64_t stamp) MUST_CHECK;
 void hlc_go_on(struct hlc *c);
 /* The time by which deadlines are judged and relative ones made absolute. */
 int64_t hlc_ms(const struct hlc *c);
+/* The same at the moment of the hold, where one has begun. */
+int64_t hlc_hold_ms(const struct hlc *c);
 
 #endif

@@ -91,6 +91,7 @@ static void enqueue(struct local_writes *own, int db, struct slice commands)
     REQUIRES(keyspace_lock);
 static void enqueue(struct local_writes *own, int db, struct slice commands)
 {
+    hlc_begin_hold(own->clock);
     if (commands.len <= local_writes_bound) {
         enqueue_unit(own, hlc_next(own->clock), db, commands, false);
     } else {

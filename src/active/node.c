@@ -227,7 +227,7 @@ static void remove_gone(struct node *n, int db, struct slice name) REQUIRES(keys
     struct db *where = executor_db(&n->execute, db);
     struct key key = key_of(name);
     struct keyref ref;
-    int64_t now_ms = hlc_ms(&n->clock);
+    int64_t now_ms = hlc_hold_ms(&n->clock);
     const struct entry *e = db_look(where, &key);
     if (e && (expire_is_over(entry_expiry_ms(e), now_ms) || member_ttl_all_due(e, now_ms))) {
         db_open(&ref, where, &key, now_ms, 0);
@@ -290,7 +290,7 @@ static void take_own(struct node *n, struct unit *unit) REQUIRES(keyspace_lock)
     }
 }
 
-void node_settle(struct node *n)
+static void settle(struct node *n) REQUIRES(keyspace_lock)
 {
     struct unit *unit;
     log_head_flush(&n->head);
@@ -300,6 +300,12 @@ void node_settle(struct node *n)
     }
     settle_libraries(n);
     n->execute.highest = n->clock.last;
+}
+
+void node_settle(struct node *n)
+{
+    settle(n);
+    hlc_end_hold(&n->clock);
 }
 
 void node_set_log_bytes(struct node *n, size_t log_bytes)
@@ -405,7 +411,8 @@ static bool see(void *context, uint64_t stamp)
 {
     struct node *n = context;
     keyspace_assert_exclusive();
-    keyspace_has_work = true;
+    keyspace_has_work = true; /* which ends with node_settle */
+    hlc_begin_hold(&n->clock);
     return hlc_see(&n->clock, stamp);
 }
 
@@ -420,7 +427,7 @@ static bool take_checked(struct node *n, struct unit *unit, const char **error)
         *error = "a write with a stamp that is not above its origin's last one";
         return false;
     }
-    node_settle(n);
+    settle(n);
     apply(n, unit, n->now_ms);
     return true;
 }
@@ -455,7 +462,7 @@ enum receiver_result node_take(struct node *n, const struct origin_id *origin, u
     const char *error = NULL;
     struct receiver_sink sink = node_sink(n, now_ms);
     uint16_t index = origins_enter(&n->origins, origin);
-    node_settle(n);
+    settle(n);
     if (index == 0 || sequence == 0 || sequence > ORIGIN_SEQUENCE_MAX) {
         return RECEIVED_NEVER;
     }

@@ -27,7 +27,10 @@
 #define READS_IN_VAIN_MAX 64
 /* A buffer that has become larger (one large write) is not kept. */
 #define KEPT_BYTES (4 * FILL_BYTES)
+/* How often clocks are told: at rest, and while nodes write, of whose writes as few as may be are to
+ * stay in the windows until all have seen them. */
 #define CLOCKS_MS 1000
+#define CLOCKS_BUSY_MS 100
 #define PULL_VERSION "1"
 /* KEYDB.PULL version node clock */
 #define HEAD_WORDS 4
@@ -196,11 +199,13 @@ static bool fill_from_disk(struct pull *p, const struct origins *origins,
     return kept;
 }
 
-/* Clocks, when they are wanted or it is time. */
-static void fill_clocks(struct pull *p, const struct origins *origins, bool wanted)
+/* Clocks, when they are wanted or it is time. `all`: every write that they speak of has been sent;
+ * without those they tell a peer nothing. */
+static void fill_clocks(struct pull *p, const struct origins *origins, bool wanted, bool all)
 {
-    int64_t now_ms = replica_clock_ms();
-    if (wanted || now_ms - p->clocks_ms >= CLOCKS_MS) {
+    int64_t now_ms = replica_clock_ms(), since_ms = now_ms - p->clocks_ms;
+    if (wanted || since_ms >= CLOCKS_MS ||
+        (all && since_ms >= CLOCKS_BUSY_MS && sender_has_news(&p->send, origins))) {
         p->clocks_ms = now_ms;
         sender_clocks(&p->send, origins, &p->out);
     }
@@ -226,7 +231,7 @@ static enum filled fill_some(struct pull *p, bool last) NO_THREAD_SAFETY_ANALYSI
     if (kept) {
         /* Who is asked has been told everything then. */
         bool asks = all && atomic_exchange(&p->asked, false);
-        fill_clocks(p, origins, asks || (goes_on && last));
+        fill_clocks(p, origins, asks || (goes_on && last), all);
     }
     keyspace_unlock_shared();
     if (!kept) {

@@ -282,6 +282,17 @@ static bool is_empty(const struct origin *o)
     return o->position == 0 && o->clock == 0 && o->seen == 0;
 }
 
+bool sender_has_news(const struct sender *s, const struct origins *o)
+{
+    for (uint32_t i = 1; i < s->count; i++) {
+        if (!o->rows[i].superseded && !is_empty(&o->rows[i]) &&
+            s->rows[i].told != o->rows[i].position) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void sender_clocks(struct sender *s, const struct origins *o, struct buf *out)
 {
     follow_table(s, o);

@@ -75,6 +75,8 @@ void sender_put(struct sender *s, const struct origins *o, const struct origin_l
  * then nothing is appended. False: memory does not have what is requested next. */
 bool sender_some(struct sender *s, const struct origins *o, const struct origin_log *log,
                  size_t bytes_max, struct buf *out) MUST_CHECK;
+/* True when a node's latest epoch has written, here, since the last C frame. */
+bool sender_has_news(const struct sender *s, const struct origins *o);
 /* Appends one C frame: of each node's latest epoch, and of the others as far as they are news. */
 void sender_clocks(struct sender *s, const struct origins *o, struct buf *out);
 

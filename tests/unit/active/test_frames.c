@@ -286,7 +286,7 @@ static void tick(struct mesh *m)
             struct wire *w = m->nodes[n].pulls[p];
             if (w && w->up && !w->stopped) {
                 tell_wants(m, w);
-                if (m->now_ms % 1000 == 0) {
+                if (m->now_ms % 1000 == 0 || sender_has_news(&w->send, &m->nodes[p].origins)) {
                     sender_clocks(&w->send, &m->nodes[p].origins, &w->down);
                 }
             }
@@ -465,6 +465,29 @@ static void test_a_mesh_sends_each_write_once_to_each(void **state)
     for (int n = 0; n < m.count; n++) {
         assert_int_equal(m.nodes[n].frames - before[n], 300);
     }
+    mesh_end(&m);
+}
+
+/* Clocks are told more often while somebody writes, so that what all have leaves the windows. */
+static void test_news_are_what_clocks_did_not_tell(void **state)
+{
+    struct mesh m;
+    (void)state;
+    mesh_begin(&m, 3, LOG_BYTES);
+    shape_chain(&m);
+    heal(&m);
+    tick(&m);
+    struct wire *w = m.nodes[2].pulls[1];
+    const struct origins *there = &m.nodes[1].origins;
+    assert_false(sender_has_news(&w->send, there));
+    write_own(&m, 0);
+    assert_false(sender_has_news(&w->send, there)); /* not there yet */
+    for (int i = 0; i < 3000 && !sender_has_news(&w->send, there); i++) {
+        happen(&m, false);
+    }
+    assert_true(sender_has_news(&w->send, there));
+    sender_clocks(&w->send, there, &w->down);
+    assert_false(sender_has_news(&w->send, there));
     mesh_end(&m);
 }
 
@@ -843,6 +866,7 @@ int main(void)
         cmocka_unit_test(test_everything_arrives_once),
         cmocka_unit_test(test_short_logs),
         cmocka_unit_test(test_a_mesh_sends_each_write_once_to_each),
+        cmocka_unit_test(test_news_are_what_clocks_did_not_tell),
         cmocka_unit_test(test_a_silent_link_is_left),
         cmocka_unit_test(test_how_a_link_is_chosen),
         cmocka_unit_test(test_no_forward),

@@ -58,6 +58,36 @@ static void test_clock(void **state)
     assert_true(c.last == day);
 }
 
+static void test_clock_of_a_hold(void **state)
+{
+    (void)state;
+    struct hlc c = {.wall_ms = test_wall_ms};
+    test_now_ms = 1000;
+    hlc_begin_hold(&c);
+    test_now_ms = 2000;
+    hlc_begin_hold(&c); /* has begun */
+    assert_true(hlc_next(&c) == 1000 << 16);
+    assert_int_equal(hlc_hold_ms(&c), 1000);
+    assert_int_equal(hlc_ms(&c), 2000);
+    /* What others tell is compared with the time that it is: this is not ahead. */
+    assert_true(hlc_see(&c, 1800 << 16));
+    assert_int_equal(c.ahead_ms, 0);
+    assert_true(hlc_next(&c) == (1800 << 16) + 2);
+    assert_int_equal(hlc_hold_ms(&c), 1800);
+    assert_false(hlc_see(&c, (uint64_t)(2001 + DAY_MS) << 16));
+    assert_true(hlc_see(&c, 3000 << 16));
+    assert_int_equal(c.ahead_ms, 3000);
+    /* A promise is of the time that it is. */
+    test_now_ms = 4000;
+    uint64_t promised = hlc_tell(&c);
+    assert_true(promised == 4980 << 16); /* what was ahead went on, but for a hundredth */
+    assert_true(hlc_next(&c) > promised && hlc_next_state(&c) > promised);
+    test_now_ms = 1000000;
+    hlc_end_hold(&c);
+    assert_true(hlc_next(&c) == UINT64_C(1000000) << 16);
+    assert_int_equal(hlc_hold_ms(&c), 1000000);
+}
+
 static struct origin_id origin_of(char node, uint64_t epoch)
 {
     struct origin_id id = {.epoch = epoch};
@@ -631,6 +661,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_clock_of_a_hold),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_origins_are_bounded),
         cmocka_unit_test(test_what_peers_bring_is_bounded),
