@@ -278,13 +278,17 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
                         .key_dot = m->executor->dot(m->context, c->db, key)};
     a.existed = a.key_dot.stamp != 0 || m->executor->exists(m->context, c->db, key);
     window_add(m->window, unit, c, effect, NULL);
-    if (m->broken == 0 && a.existed && !a.guessed &&
+    if ((m->broken & ~(unsigned)MERGE_BREAK_HOT) == 0 && a.existed && !a.guessed &&
         origins_compare(m->origins, a.key_dot, unit->dot) < 0) {
         run_in_order(m, &a, unit, c, effect, now_ms);
         return;
     }
+    if (m->broken == 0 && merge_hot_put_in(m, unit, c, effect, now_ms)) {
+        return;
+    }
     enum merge_plan plan = open_and_plan(m, &a, unit, c, effect);
     carry_out(m, &a, plan, c->db, key, now_ms);
+    merge_hot_looked(m, c->db, key, a.fold.view.count, !a.is_short, now_ms);
     window_view_deinit(&a.fold.view);
 }
 

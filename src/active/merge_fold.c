@@ -23,8 +23,8 @@ static uint64_t void_upto(const struct window_write *state)
     return num_parse_u64(state->argv[at], &stamp) ? stamp : 0;
 }
 
-static bool is_on_top(const struct merge *m, const struct window_write *state,
-                      const struct window_write *w)
+bool merge_fold_is_on_top(const struct merge *m, const struct window_write *state,
+                          const struct window_write *w)
 {
     return w->dot.stamp > void_upto(state) && !merge_fold_covers(m, state, w->dot);
 }
@@ -34,7 +34,8 @@ static bool is_in_force(const struct merge *m, const struct merge_fold *f, int s
 {
     for (int i = 0; i < (int)f->view.count; i++) {
         const struct window_write *w = &f->view.writes[i];
-        if (i != without && is_whole(w) && is_on_top(m, &f->view.writes[state], w)) {
+        if (i != without && is_whole(w) &&
+            merge_fold_is_on_top(m, &f->view.writes[state], w)) {
             return false;
         }
     }
@@ -64,7 +65,7 @@ bool merge_fold_is_live(const struct merge *m, const struct merge_fold *f, int i
     if (w->effect.class == EFFECT_STATE) {
         return false;
     }
-    return f->base >= 0 ? is_on_top(m, &f->view.writes[f->base], w) : i > f->whole;
+    return f->base >= 0 ? merge_fold_is_on_top(m, &f->view.writes[f->base], w) : i > f->whole;
 }
 
 uint64_t merge_fold_void_upto(const struct window_view *view)

@@ -1,0 +1,100 @@
+/* Hot keys: those whose writes in the window are found by the members that they name as well, so
+ * that a late one meets what matters to it and not all that is behind it (merge_hot.c).
+ *
+ *   key -> member -> its plain writes, the last that came first
+ *
+ * A plain write is one that does to each of its members what it says, whatever else there is: of
+ * class assign or add without deadlines; a push to an end of a list, or the taking of an element.
+ * Of all others a key has only the latest stamps. Members are told apart by 64 bits of the keyed
+ * hash: two with the same would pass for one, which nobody can bring about.
+ *
+ * A key becomes hot when a late write wants it (window_hot), which reads all that the window has of
+ * it, once; from then on each write is added. What leaves the window is not taken out here: whoever
+ * looks wants what is behind a stamp above the window's floor, and all of that is in the window.
+ * The rest is dropped when there is no room, and a key of which nobody has wanted anything for long
+ * is dropped whole. Two keys may want one place: the later one has it.
+ *
+ * State: the window's. */
+#ifndef ACTIVE_HOT_KEYS_H
+#define ACTIVE_HOT_KEYS_H
+
+#include "base/buf.h"
+#include "active/origins.h"
+#include "active/window_index.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum hot_does {
+    HOT_GIVES = 1 << 0, /* the member is what this says; an element more */
+    HOT_TAKES = 1 << 1, /* the member is gone; an element less */
+    HOT_ADDS = 1 << 2,
+    HOT_LEFT = 1 << 3, /* at a list's head */
+};
+
+/* A plain write, once for each member that it names. */
+struct hot_write {
+    const struct window_effect *effect; /* good while the stamp is above the window's floor */
+    uint64_t stamp;
+    uint64_t member; /* its hash */
+    uint64_t latest; /* none of this member that came before it, nor it, has a later stamp */
+    uint32_t before; /* private */
+    uint32_t walk;   /* for who walks: the last walk that met it */
+    unsigned does;   /* enum hot_does */
+};
+
+struct hot_key {
+    /* All plain writes behind `other` are of that type. */
+    enum effect_type type;
+    /* The latest stamps, 0 for none: of what is not plain or of another type; of whole writes; of
+     * what goes by its deadline. */
+    uint64_t other, whole, expires;
+    const struct window_effect *state; /* the latest state; good as hot_write.effect is */
+    uint64_t state_stamp;
+    struct dot last; /* of all writes */
+    /* For who puts late ones in (merge_hot.c): until then none is begun from a base. */
+    int64_t fold_after_ms;
+    uint32_t walks;
+    uint32_t idle; /* writes that came since it was wanted */
+    /* private */
+    uint64_t hash;
+    uint32_t db;
+    struct buf name;
+    struct hot_write *writes; /* in the order in which they came */
+    uint32_t count, capacity;
+    uint32_t *heads; /* by the member's hash: place of the newest, from 1; 0: none */
+    uint32_t heads_capacity, members;
+};
+
+/* Zero: none. */
+struct hot_keys {
+    struct hot_key **slots; /* NULL: none yet */
+    uint32_t count;
+};
+
+/* True for an effect that is plain. */
+bool hot_is_plain(const struct effect *effect);
+/* The hash by which a member is known. */
+uint64_t hot_member(struct slice member);
+
+void hot_keys_deinit(struct hot_keys *h);
+/* The key with that hash and name; NULL: it is not hot. */
+struct hot_key *hot_keys_find(const struct hot_keys *h, uint64_t hash, uint32_t db,
+                              struct slice name);
+/* Makes it hot, without a write so far. */
+struct hot_key *hot_keys_make(struct hot_keys *h, uint64_t hash, uint32_t db, struct slice name);
+/* Drops it. */
+void hot_keys_drop(struct hot_keys *h, struct hot_key *k);
+/* True when nobody wanted it for long: to be dropped. */
+bool hot_key_is_cold(const struct hot_key *k);
+
+/* A write of it that has come into the window, with its words. What is not above `floor` may go. */
+void hot_key_add(struct hot_key *k, const struct origins *o, const struct window_effect *effect,
+                 const struct slice *argv, uint64_t floor);
+/* The last that came of the plain writes that name the member (hot_member; that of the empty slice
+ * for those that name none); NULL: there is none. */
+struct hot_write *hot_key_named(const struct hot_key *k, uint64_t member);
+/* The one that came before it. */
+struct hot_write *hot_key_before(const struct hot_key *k, const struct hot_write *write);
+
+#endif

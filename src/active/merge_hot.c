@@ -1,0 +1,348 @@
+/* Late writes of hot keys (DESIGN.md, "Hot keys"): put in by what is behind them and names their
+ * members, which their key's table finds (hot_keys.h), at a cost that does not grow with what else
+ * is behind them.
+ *
+ * Where all that is behind X is plain and of one type: rules 3 and 4 for members of hashes, sets,
+ * sorted sets and counters, of whose conditions nothing is left then; and those for lists, which
+ * only a table makes affordable. Where they say nothing, and a base is too expensive to be begun
+ * from for each late write, X is a guess. */
+#include "active/hot_keys.h"
+#include "active/merge_priv.h"
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Writes of a key that were looked at for one late write: from here on it is hot. */
+#define HOT_FROM 64
+/* Beginning from a base costs about a microsecond for each write that is looked at. Up to so many
+ * it may be done for each late write; of more, a tenth of the time may go into it. */
+#define FOLD_FREE 512
+#define FOLD_WRITES_A_MS 100
+/* Elements of a list that are taken off to put something below them, and looks at writes for it. */
+#define LIFT_MAX 4096
+#define LIFT_STEPS ((uint32_t)32 * 1024)
+
+/* X. */
+struct late {
+    struct window_write write;
+    struct hot_key *key;
+    struct slice name;
+    int db;
+    int64_t now_ms;
+};
+
+/* ---- what is behind it ---- */
+
+/* Only for writes whose stamp is not below X's: the others may have left the window. */
+static bool is_behind(const struct merge *m, const struct late *x, const struct hot_write *w)
+{
+    int order = w->stamp == x->write.dot.stamp
+                    ? origins_compare(m->origins, w->effect->unit->dot, x->write.dot)
+                    : (w->stamp > x->write.dot.stamp ? 1 : -1);
+    return order > 0 || (order == 0 && w->effect->number > x->write.number);
+}
+
+/* The first one behind X of these: a write, and those of its member that came before it. */
+static struct hot_write *behind(const struct merge *m, const struct late *x, struct hot_write *w)
+{
+    while (w && w->latest >= x->write.dot.stamp && !is_behind(m, x, w)) {
+        w = hot_key_before(x->key, w);
+    }
+    return w && w->latest >= x->write.dot.stamp ? w : NULL;
+}
+
+static struct hot_write *first_behind(const struct merge *m, const struct late *x, uint64_t member)
+{
+    return behind(m, x, hot_key_named(x->key, member));
+}
+
+static struct hot_write *next_behind(const struct merge *m, const struct late *x,
+                                     const struct hot_write *w)
+{
+    return behind(m, x, hot_key_before(x->key, w));
+}
+
+/* All that is done to the member behind X (enum hot_does). */
+static unsigned done_behind(const struct merge *m, const struct late *x, uint64_t member)
+{
+    unsigned done = 0;
+    for (const struct hot_write *w = first_behind(m, x, member); w; w = next_behind(m, x, w)) {
+        done |= w->does;
+    }
+    return done;
+}
+
+static uint64_t member_at(const struct late *x, int i)
+{
+    return hot_member(effect_member(&x->write.effect, x->write.argv, i));
+}
+
+static void run(struct merge *m, struct late *x)
+{
+    merge_run(m, &x->write, x->db, x->name, x->now_ms);
+}
+
+/* ---- rules 3 and 4 ---- */
+
+/* Additions to the one member of X are all that is behind it and names it. */
+static void add_again(struct merge *m, const struct late *x)
+{
+    const struct hot_write *w = first_behind(m, x, member_at(x, 0));
+    for (; w; w = next_behind(m, x, w)) {
+        struct window_write again = window_write_of(w->effect);
+        merge_run(m, &again, x->db, x->name, x->now_ms);
+        mem_free(again.argv);
+    }
+}
+
+/* A member that is assigned behind X has that, whatever X says. */
+static bool put_in_assign(struct merge *m, struct late *x)
+{
+    int assigned = 0, named = 0;
+    for (int i = 0; i < x->write.effect.count; i++) {
+        unsigned done = done_behind(m, x, member_at(x, i));
+        assigned += (done & (HOT_GIVES | HOT_TAKES)) != 0;
+        named += done != 0;
+    }
+    if (assigned == x->write.effect.count) {
+        return true;
+    }
+    /* Sums of doubles want their order, and more than one member that each other's writes name. */
+    if (named > 0 && (x->write.effect.count > 1 || x->write.effect.type == EFFECT_ZSET)) {
+        return false;
+    }
+    run(m, x);
+    if (named > 0) {
+        add_again(m, x);
+    }
+    return true;
+}
+
+static bool put_in_add(struct merge *m, struct late *x)
+{
+    bool has_member = x->write.effect.count > 0;
+    uint64_t member = has_member ? member_at(x, 0) : hot_member(slice_of("", 0));
+    if (done_behind(m, x, member) & (HOT_GIVES | HOT_TAKES)) {
+        return true;
+    }
+    run(m, x);
+    if (x->write.effect.type == EFFECT_ZSET &&
+        !m->executor->is_integer(m->context, x->db, x->name,
+                                 effect_member(&x->write.effect, x->write.argv, 0))) {
+        merge_conflict(m, x->db, x->name, x->now_ms); /* doubles do not commute */
+    }
+    return true;
+}
+
+/* ---- lists ---- */
+
+/* The end of the list to which X pushes: elements that were pushed there behind X, which X's go
+ * below of. */
+struct region {
+    struct merge *m;
+    struct late *late;
+    bool left, gave_up;
+    uint32_t steps;
+    uint32_t count, certain; /* elements; so many of them were pushed behind X for sure */
+    struct buf elements;     /* from the end on: length (4 bytes), bytes */
+};
+
+/* A push behind X to that end which brought the element, and was not met on this walk; NULL: there
+ * is none. *clear: nothing else names the element behind X. */
+static struct hot_write *push_of(struct region *r, uint64_t element, bool *clear)
+{
+    struct hot_write *found = NULL;
+    struct hot_write *w = first_behind(r->m, r->late, element);
+    *clear = true;
+    for (; w && r->steps < LIFT_STEPS; w = next_behind(r->m, r->late, w), r->steps++) {
+        bool same_end = w->does & HOT_GIVES && !(w->does & HOT_LEFT) == !r->left;
+        if (same_end && !found && w->walk != r->late->key->walks) {
+            found = w;
+        }
+        *clear = *clear && same_end;
+    }
+    return found;
+}
+
+/* An element, the next one from the end: true while there may be more of the region. */
+static bool look_at(struct slice element, void *argument)
+{
+    struct region *r = argument;
+    bool clear;
+    struct hot_write *push = push_of(r, hot_member(element), &clear);
+    r->gave_up = r->steps >= LIFT_STEPS || (push && r->count == LIFT_MAX);
+    if (!push || r->gave_up) {
+        return false;
+    }
+    uint32_t len = (uint32_t)element.len;
+    push->walk = r->late->key->walks;
+    buf_append(&r->elements, (const char *)&len, sizeof(len));
+    buf_append_slice(&r->elements, element);
+    r->count++;
+    if (clear) {
+        r->certain = r->count; /* and so were those nearer to the end */
+    }
+    return true;
+}
+
+static void run_words(struct region *r, int argc, const struct slice *argv)
+{
+    if (!r->m->executor->run(r->m->context, r->late->db, argc, argv)) {
+        merge_conflict(r->m, r->late->db, r->late->name, r->late->now_ms);
+    }
+}
+
+static void take_off(struct region *r)
+{
+    char number[NUM_I64_MAX_CHARS];
+    struct slice count = slice_of(number, num_format_i64(number, r->count));
+    run_words(
+        r, 3,
+        (const struct slice[]){r->left ? SLICE("LPOP") : SLICE("RPOP"), r->late->name, count});
+}
+
+static void put_back(struct region *r)
+{
+    uint32_t words = r->count + 2, len;
+    struct slice *argv = mem_alloc(words * sizeof(*argv));
+    argv[0] = r->left ? SLICE("LPUSH") : SLICE("RPUSH");
+    argv[1] = r->late->name;
+    const char *at = r->elements.data;
+    for (uint32_t i = words; i > 2; i--) { /* that at the very end was the last */
+        memcpy(&len, at, sizeof(len));
+        argv[i - 1] = slice_of(at + sizeof(len), len);
+        at += sizeof(len) + len;
+    }
+    run_words(r, (int)words, argv);
+    mem_free(argv);
+}
+
+static bool put_in_push(struct merge *m, struct late *x)
+{
+    struct region r = {.m = m, .late = x, .left = x->write.effect.flags & EFFECT_LEFT};
+    for (int i = 0; i < x->write.effect.count; i++) {
+        if (done_behind(m, x, member_at(x, i)) & HOT_TAKES) {
+            return false; /* it may have been this one */
+        }
+    }
+    x->key->walks++;
+    m->executor->elements(m->context, x->db, x->name, r.left, look_at, &r);
+    bool clear = !r.gave_up && r.count == r.certain;
+    if (clear && r.count > 0) {
+        take_off(&r);
+    }
+    if (clear) {
+        run(m, x);
+    }
+    if (clear && r.count > 0) {
+        put_back(&r);
+    }
+    buf_deinit(&r.elements);
+    return clear;
+}
+
+static bool put_in_list(struct merge *m, struct late *x)
+{
+    if (!m->executor->elements || m->executor->has_deadline(m->context, x->db, x->name)) {
+        return false;
+    }
+    if (x->write.effect.flags & EFFECT_GIVES) {
+        return put_in_push(m, x);
+    }
+    if (done_behind(m, x, member_at(x, 0)) & HOT_GIVES) {
+        return false; /* X would take an element that was not there yet */
+    }
+    run(m, x);
+    return true;
+}
+
+/* ---- which of them ---- */
+
+static bool put_in_by_rules(struct merge *m, struct late *x)
+{
+    uint64_t stamp = x->write.dot.stamp;
+    if (!hot_is_plain(&x->write.effect) || x->write.effect.type != x->key->type ||
+        x->key->other >= stamp || window_last_flush(m->window, x->db) >= stamp) {
+        return false;
+    }
+    return x->write.effect.type == EFFECT_LIST
+               ? put_in_list(m, x)
+               : (x->write.effect.class == EFFECT_ADD ? put_in_add(m, x) : put_in_assign(m, x));
+}
+
+/* True when the last state, which is what the content begins from as no whole write is here, has
+ * X. */
+static bool is_in_state(const struct merge *m, const struct late *x)
+{
+    if (x->key->state_stamp <= window_floor(m->window)) {
+        return false; /* there is none here */
+    }
+    struct window_write state = window_write_of(x->key->state);
+    window_write_open(&state);
+    bool is_in = !merge_fold_is_on_top(m, &state, &x->write);
+    mem_free(state.argv);
+    return is_in;
+}
+
+/* Where lately so much was looked at for this key's late writes that it has to wait. */
+static bool guess(struct merge *m, struct late *x)
+{
+    uint64_t stamp = x->write.dot.stamp;
+    if (x->now_ms >= x->key->fold_after_ms || x->key->whole > window_floor(m->window) ||
+        window_last_flush(m->window, x->db) > 0 || x->key->expires >= stamp ||
+        x->write.effect.flags & EFFECT_EXPIRES) {
+        return false;
+    }
+    if (is_in_state(m, x)) {
+        m->plans[MERGE_OVER]++;
+        return true;
+    }
+    run(m, x);
+    merge_conflict(m, x->db, x->name, x->now_ms);
+    m->plans[MERGE_GUESS]++;
+    return true;
+}
+
+bool merge_hot_put_in(struct merge *m, struct unit *unit, const struct unit_command *c,
+                      const struct effect *effect, int64_t now_ms)
+{
+    struct late x = {.write = {.dot = unit->dot,
+                               .number = c->number,
+                               .offset = c->offset,
+                               .effect = *effect,
+                               .unit = unit,
+                               .argc = c->argc,
+                               .argv = c->argv},
+                     .name = c->argv[effect->key],
+                     .db = c->db,
+                     .now_ms = now_ms};
+    uint64_t stamp = unit->dot.stamp;
+    if (effect->class == EFFECT_WHOLE || stamp <= window_floor(m->window) ||
+        window_last(m->window, c->db, x.name) <= stamp) {
+        return false;
+    }
+    x.key = window_hot(m->window, c->db, x.name, effect->type == EFFECT_LIST);
+    if (!x.key) {
+        return false;
+    }
+    if (put_in_by_rules(m, &x)) {
+        m->plans[MERGE_REPEAT]++;
+    } else if (!guess(m, &x)) {
+        return false;
+    }
+    merge_touch(m, c->db, x.name, x.key->last);
+    return true;
+}
+
+void merge_hot_looked(struct merge *m, int db, struct slice key, uint32_t writes, bool all,
+                      int64_t now_ms)
+{
+    struct hot_key *k =
+        writes < HOT_FROM || m->broken ? NULL : window_hot(m->window, db, key, true);
+    if (k && all && writes > FOLD_FREE) {
+        k->fold_after_ms = now_ms + writes / FOLD_WRITES_A_MS;
+    }
+}
