@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Writes of a key that were looked at for one late write: from here on it is hot. */
