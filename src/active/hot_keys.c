@@ -88,6 +88,15 @@ struct hot_key *hot_keys_make(struct hot_keys *h, uint64_t hash, uint32_t db, st
     return k;
 }
 
+void hot_keys_forget(struct hot_keys *h, uint64_t floor)
+{
+    for (uint32_t i = 0; h->count > 0 && i < SLOTS; i++) {
+        if (h->slots[i] && h->slots[i]->last.stamp <= floor) {
+            hot_keys_drop(h, h->slots[i]);
+        }
+    }
+}
+
 bool hot_key_is_cold(const struct hot_key *k)
 {
     return k->idle > COLD_AFTER;

@@ -11,8 +11,9 @@
  * A key becomes hot when a late write wants it (window_hot), which reads all that the window has of
  * it, once; from then on each write is added. What leaves the window is not taken out here: whoever
  * looks wants what is behind a stamp above the window's floor, and all of that is in the window.
- * The rest is dropped when there is no room, and a key of which nobody has wanted anything for long
- * is dropped whole. Two keys may want one place: the later one has it.
+ * The rest is dropped when there is no room; a key is dropped whole when all of its writes have
+ * left, or when nobody has wanted anything of it for long. Two keys may want one place: the later
+ * one has it.
  *
  * State: the window's. */
 #ifndef ACTIVE_HOT_KEYS_H
@@ -85,6 +86,8 @@ struct hot_key *hot_keys_find(const struct hot_keys *h, uint64_t hash, uint32_t 
 struct hot_key *hot_keys_make(struct hot_keys *h, uint64_t hash, uint32_t db, struct slice name);
 /* Drops it. */
 void hot_keys_drop(struct hot_keys *h, struct hot_key *k);
+/* Drops those without a write above the floor. */
+void hot_keys_forget(struct hot_keys *h, uint64_t floor);
 /* True when nobody wanted it for long: to be dropped. */
 bool hot_key_is_cold(const struct hot_key *k);
 

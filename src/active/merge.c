@@ -288,7 +288,7 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
     }
     enum merge_plan plan = open_and_plan(m, &a, unit, c, effect);
     carry_out(m, &a, plan, c->db, key, now_ms);
-    merge_hot_looked(m, c->db, key, a.fold.view.count, !a.is_short, now_ms);
+    merge_hot_looked(m, c->db, key, a.fold.view.walked, !a.is_short, now_ms);
     window_view_deinit(&a.fold.view);
 }
 

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* Writes of a key that were looked at for one late write: from here on it is hot. */
+/* Writes of a key that were looked at for one of them: from here on it is hot. */
 #define HOT_FROM 64
 /* Beginning from a base costs about a microsecond for each write that is looked at. Up to so many
  * it may be done for each late write; of more, a tenth of the time may go into it. */
@@ -260,6 +260,18 @@ static bool put_in_list(struct merge *m, struct late *x)
 
 /* ---- which of them ---- */
 
+/* Nothing is behind it: the key was gone, or is in conflict. */
+static bool put_in_last(struct merge *m, struct late *x)
+{
+    if (x->key->last.place != x->write.dot.place ||
+        window_last_flush(m->window, x->db) >= x->write.dot.stamp) {
+        return false;
+    }
+    run(m, x);
+    m->plans[MERGE_RUN]++;
+    return true;
+}
+
 static bool put_in_by_rules(struct merge *m, struct late *x)
 {
     uint64_t stamp = x->write.dot.stamp;
@@ -267,9 +279,12 @@ static bool put_in_by_rules(struct merge *m, struct late *x)
         x->key->other >= stamp || window_last_flush(m->window, x->db) >= stamp) {
         return false;
     }
-    return x->write.effect.type == EFFECT_LIST
-               ? put_in_list(m, x)
-               : (x->write.effect.class == EFFECT_ADD ? put_in_add(m, x) : put_in_assign(m, x));
+    bool done = x->write.effect.type == EFFECT_LIST
+                    ? put_in_list(m, x)
+                    : (x->write.effect.class == EFFECT_ADD ? put_in_add(m, x)
+                                                           : put_in_assign(m, x));
+    m->plans[MERGE_REPEAT] += done;
+    return done;
 }
 
 /* True when the last state, which is what the content begins from as no whole write is here, has
@@ -291,8 +306,7 @@ static bool guess(struct merge *m, struct late *x)
 {
     uint64_t stamp = x->write.dot.stamp;
     if (x->now_ms >= x->key->fold_after_ms || x->key->whole > window_floor(m->window) ||
-        window_last_flush(m->window, x->db) > 0 || x->key->expires >= stamp ||
-        x->write.effect.flags & EFFECT_EXPIRES) {
+        window_last_flush(m->window, x->db) > 0 || x->key->expires >= stamp) {
         return false;
     }
     if (is_in_state(m, x)) {
@@ -319,21 +333,20 @@ bool merge_hot_put_in(struct merge *m, struct unit *unit, const struct unit_comm
                      .db = c->db,
                      .now_ms = now_ms};
     uint64_t stamp = unit->dot.stamp;
-    if (effect->class == EFFECT_WHOLE || stamp <= window_floor(m->window) ||
-        window_last(m->window, c->db, x.name) <= stamp) {
+    if (effect->class == EFFECT_WHOLE || effect->flags & EFFECT_EXPIRES ||
+        stamp <= window_floor(m->window)) {
         return false;
     }
-    x.key = window_hot(m->window, c->db, x.name, effect->type == EFFECT_LIST);
-    if (!x.key) {
-        return false;
+    x.key = window_hot(m->window, c->db, x.name, false);
+    if (!x.key && effect->type == EFFECT_LIST &&
+        window_last(m->window, c->db, x.name) > stamp) {
+        x.key = window_hot(m->window, c->db, x.name, true);
     }
-    if (put_in_by_rules(m, &x)) {
-        m->plans[MERGE_REPEAT]++;
-    } else if (!guess(m, &x)) {
-        return false;
+    bool done = x.key && (put_in_last(m, &x) || put_in_by_rules(m, &x) || guess(m, &x));
+    if (done) {
+        merge_touch(m, c->db, x.name, x.key->last);
     }
-    merge_touch(m, c->db, x.name, x.key->last);
-    return true;
+    return done;
 }
 
 void merge_hot_looked(struct merge *m, int db, struct slice key, uint32_t writes, bool all,

@@ -321,6 +321,7 @@ void window_sweep(struct window *w, uint64_t stable)
     }
     window_index_trim(&w->index);
     left_states_forget(&w->left_states, stable);
+    hot_keys_forget(&w->hot, w->floor);
 }
 
 void window_skip(struct window *w, const struct version_vector *positions, uint64_t clock)
@@ -424,6 +425,7 @@ static void show(const struct window *w, uint32_t db, struct slice name, uint64_
     struct window_walk walk = window_walk_begin(&w->index, hash_of(db, name));
     const struct window_effect *p;
     while ((p = window_walk_next(&walk)) != NULL && p->latest >= from) {
+        view->walked++;
         if (p->unit->dot.stamp >= from && is_of(p, db, name)) {
             show_one(view, p);
         }

@@ -54,6 +54,7 @@ uint64_t window_members(const struct effect *effect, const struct slice *argv);
 struct window_view {
     struct window_write *writes;
     uint32_t count, capacity;
+    uint32_t walked; /* effects that were looked at for it */
 };
 
 /* A window over those origins; it takes at most so many bytes of units. */

@@ -233,11 +233,9 @@ static void make_unit(struct world *w, int i, const char *const *kinds)
         side_put_words(&commands, line, stands_for, w);
     }
     for (uint64_t more = rand_below(8) == 0 ? 3 : 1; number > 0 && more > 0; more--) {
-        /* What is behind the sixth kind is rare: it is not plain. */
-        bool rare = count > 6 && rand_below(30) == 0;
-        size_t kind = rand_below((uint64_t)(rare ? count : (count > 4 ? count < 6 ? count : 4
-                                                                      : count)));
-        side_put_words(&commands, kinds[kind], stands_for, w);
+        /* Of a family of more than six, those behind the fourth are rare: they are not plain. */
+        int usual = count > 6 && rand_below(30) > 0 ? 4 : count;
+        side_put_words(&commands, kinds[rand_below((uint64_t)usual)], stands_for, w);
     }
     w->units[peer][number] = unit_create(
         dot_of(w->stamp, (uint16_t)(peer + 1), (uint64_t)number + 1), 0, buf_slice(&commands));
