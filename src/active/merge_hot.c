@@ -106,6 +106,9 @@ static bool put_in_assign(struct merge *m, struct late *x)
         assigned += (done & (HOT_GIVES | HOT_TAKES)) != 0;
         named += done != 0;
     }
+    if (x->write.effect.count == 0) {
+        return false; /* a key without members may be made by it */
+    }
     if (assigned == x->write.effect.count) {
         return true;
     }
