@@ -131,9 +131,10 @@ static void link_write(struct hot_key *k, struct hot_write write)
 {
     uint32_t *head = head_of(k, write.member);
     write.before = *head;
-    write.latest = write.stamp;
-    if (*head && k->writes[*head - 1].latest > write.stamp) {
-        write.latest = k->writes[*head - 1].latest;
+    for (int kind = 0; kind < HOT_KINDS; kind++) {
+        uint64_t before = *head ? k->writes[*head - 1].latest[kind] : 0;
+        bool is_of_kind = write.does & 1U << kind;
+        write.latest[kind] = is_of_kind && write.stamp > before ? write.stamp : before;
     }
     k->members += *head == 0;
     k->writes[k->count++] = write;

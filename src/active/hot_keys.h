@@ -30,15 +30,17 @@ enum hot_does {
     HOT_GIVES = 1 << 0, /* the member is what this says; an element more */
     HOT_TAKES = 1 << 1, /* the member is gone; an element less */
     HOT_ADDS = 1 << 2,
-    HOT_LEFT = 1 << 3, /* at a list's head */
+    HOT_LEFT = 1 << 3, /* beside one of these: at a list's head */
 };
+#define HOT_KINDS 3 /* the first ones */
 
 /* A plain write, once for each member that it names. */
 struct hot_write {
     const struct window_effect *effect; /* good while the stamp is above the window's floor */
     uint64_t stamp;
     uint64_t member; /* its hash */
-    uint64_t latest; /* none of this member that came before it, nor it, has a later stamp */
+    /* Of each kind: none that came before it, nor it, has a later stamp; 0: there was none. */
+    uint64_t latest[HOT_KINDS];
     uint32_t before; /* private */
     uint32_t walk;   /* for who walks: the last walk that met it */
     unsigned does;   /* enum hot_does */

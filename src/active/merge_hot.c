@@ -44,18 +44,36 @@ static bool is_behind(const struct merge *m, const struct late *x, const struct 
     return order > 0 || (order == 0 && w->effect->number > x->write.number);
 }
 
-/* The first one behind X of these: a write, and those of its member that came before it. */
-static struct hot_write *behind(const struct merge *m, const struct late *x, struct hot_write *w)
+/* The last that came of those that name the member, but for those of X's own unit: these are not
+ * behind X, and were the last to come. */
+static struct hot_write *newest(const struct late *x, uint64_t member)
 {
-    while (w && w->latest >= x->write.dot.stamp && !is_behind(m, x, w)) {
+    struct hot_write *w = hot_key_named(x->key, member);
+    while (w && w->stamp == x->write.dot.stamp && w->effect->unit == x->write.unit) {
         w = hot_key_before(x->key, w);
     }
-    return w && w->latest >= x->write.dot.stamp ? w : NULL;
+    return w;
+}
+
+/* False: none of these, the write and those of its member that came before it, is behind X. */
+static bool any_behind(const struct late *x, const struct hot_write *w)
+{
+    uint64_t stamp = x->write.dot.stamp;
+    return w && (w->latest[0] >= stamp || w->latest[1] >= stamp || w->latest[2] >= stamp);
+}
+
+/* The first one of these that is behind X. */
+static struct hot_write *behind(const struct merge *m, const struct late *x, struct hot_write *w)
+{
+    while (any_behind(x, w) && !is_behind(m, x, w)) {
+        w = hot_key_before(x->key, w);
+    }
+    return any_behind(x, w) ? w : NULL;
 }
 
 static struct hot_write *first_behind(const struct merge *m, const struct late *x, uint64_t member)
 {
-    return behind(m, x, hot_key_named(x->key, member));
+    return behind(m, x, newest(x, member));
 }
 
 static struct hot_write *next_behind(const struct merge *m, const struct late *x,
@@ -64,14 +82,21 @@ static struct hot_write *next_behind(const struct merge *m, const struct late *x
     return behind(m, x, hot_key_before(x->key, w));
 }
 
-/* All that is done to the member behind X (enum hot_does). */
+/* All that is done to the member behind X (of enum hot_does, the kinds). Without a walk, unless
+ * somebody has written it with the very stamp. */
 static unsigned done_behind(const struct merge *m, const struct late *x, uint64_t member)
 {
+    const struct hot_write *w = newest(x, member);
     unsigned done = 0;
-    for (const struct hot_write *w = first_behind(m, x, member); w; w = next_behind(m, x, w)) {
+    bool same_stamp = false;
+    for (int kind = 0; w && kind < HOT_KINDS; kind++) {
+        done |= w->latest[kind] > x->write.dot.stamp ? 1U << kind : 0;
+        same_stamp = same_stamp || w->latest[kind] == x->write.dot.stamp;
+    }
+    for (w = same_stamp ? first_behind(m, x, member) : NULL; w; w = next_behind(m, x, w)) {
         done |= w->does;
     }
-    return done;
+    return done & ((1U << HOT_KINDS) - 1);
 }
 
 static uint64_t member_at(const struct late *x, int i)
@@ -86,10 +111,11 @@ static void run(struct merge *m, struct late *x)
 
 /* ---- rules 3 and 4 ---- */
 
-/* Additions to the one member of X are all that is behind it and names it. */
-static void add_again(struct merge *m, const struct late *x)
+/* Additions to the member, which are all that is behind X and names it: integers, so in whatever
+ * order. */
+static void add_again(struct merge *m, const struct late *x, uint64_t member)
 {
-    const struct hot_write *w = first_behind(m, x, member_at(x, 0));
+    const struct hot_write *w = first_behind(m, x, member);
     for (; w; w = next_behind(m, x, w)) {
         struct window_write again = window_write_of(w->effect);
         merge_run(m, &again, x->db, x->name, x->now_ms);
@@ -97,30 +123,53 @@ static void add_again(struct merge *m, const struct late *x)
     }
 }
 
+/* X with those of its members alone of which `keeps` says so; their words stand one behind the
+ * other from the key on. */
+static void run_part(struct merge *m, struct late *x, const bool *keeps)
+{
+    const struct window_write *all = &x->write;
+    struct window_write part = *all;
+    int begin = all->effect.key + 1, step = all->effect.step;
+    struct slice *argv = mem_alloc((size_t)all->argc * sizeof(*argv));
+    memcpy(argv, all->argv, (size_t)begin * sizeof(*argv));
+    part.argc = begin;
+    part.argv = argv;
+    part.effect.count = 0;
+    for (int i = 0; i < all->effect.count; i++) {
+        if (keeps[i]) {
+            memcpy(argv + part.argc, all->argv + begin + i * step, (size_t)step * sizeof(*argv));
+            part.argc += step;
+            part.effect.count++;
+        }
+    }
+    merge_run(m, &part, x->db, x->name, x->now_ms);
+    mem_free(argv);
+}
+
 /* A member that is assigned behind X has that, whatever X says. */
 static bool put_in_assign(struct merge *m, struct late *x)
 {
-    int assigned = 0, named = 0;
-    for (int i = 0; i < x->write.effect.count; i++) {
+    int count = x->write.effect.count, kept = 0, added = 0;
+    bool *keeps = mem_alloc((size_t)count + 1);
+    for (int i = 0; i < count; i++) {
         unsigned done = done_behind(m, x, member_at(x, i));
-        assigned += (done & (HOT_GIVES | HOT_TAKES)) != 0;
-        named += done != 0;
+        keeps[i] = !(done & (HOT_GIVES | HOT_TAKES));
+        kept += keeps[i];
+        added += keeps[i] && done & HOT_ADDS;
     }
-    if (x->write.effect.count == 0) {
-        return false; /* a key without members may be made by it */
+    /* One without members may make the key. Sums of doubles want their order; and a member that X
+     * names twice would be added to twice. */
+    bool good = count > 0 && (added == 0 || (count == 1 && x->write.effect.type == EFFECT_HASH));
+    if (good && kept == count) {
+        run(m, x);
+    } else if (good && kept > 0) {
+        run_part(m, x, keeps);
     }
-    if (assigned == x->write.effect.count) {
-        return true;
+    if (good && added > 0) {
+        add_again(m, x, member_at(x, 0));
     }
-    /* Sums of doubles want their order, and more than one member that each other's writes name. */
-    if (named > 0 && (x->write.effect.count > 1 || x->write.effect.type == EFFECT_ZSET)) {
-        return false;
-    }
-    run(m, x);
-    if (named > 0) {
-        add_again(m, x);
-    }
-    return true;
+    mem_free(keeps);
+    return good;
 }
 
 static bool put_in_add(struct merge *m, struct late *x)

@@ -79,7 +79,7 @@ static void check_table(struct window *w, int members)
             }
             assert_non_null(at);
             assert_true(at->stamp == plain.stamp[i] && at->effect->unit == plain.units[i]);
-            assert_true(at->latest >= at->stamp && at->does == HOT_GIVES);
+            assert_true(at->latest[0] >= at->stamp && at->latest[1] == 0 && at->does == HOT_GIVES);
             at = hot_key_before(k, at);
         }
         for (; at; at = hot_key_before(k, at)) {
