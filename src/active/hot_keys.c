@@ -133,7 +133,7 @@ static void link_write(struct hot_key *k, struct hot_write write)
     write.before = *head;
     for (int kind = 0; kind < HOT_KINDS; kind++) {
         uint64_t before = *head ? k->writes[*head - 1].latest[kind] : 0;
-        bool is_of_kind = write.does & 1U << kind;
+        bool is_of_kind = (write.does & (1U << kind)) != 0;
         write.latest[kind] = is_of_kind && write.stamp > before ? write.stamp : before;
     }
     k->members += *head == 0;

@@ -123,8 +123,13 @@ static void add_again(struct merge *m, const struct late *x, uint64_t member)
     }
 }
 
-/* X with those of its members alone of which `keeps` says so; their words stand one behind the
- * other from the key on. */
+/* True when each member has its words, which stand one behind the other from the key on. */
+static bool has_words(const struct window_write *w)
+{
+    return w->argc == w->effect.key + 1 + w->effect.count * w->effect.step;
+}
+
+/* X with those of its members alone of which `keeps` says so. */
 static void run_part(struct merge *m, struct late *x, const bool *keeps)
 {
     const struct window_write *all = &x->write;
@@ -159,7 +164,8 @@ static bool put_in_assign(struct merge *m, struct late *x)
     }
     /* One without members may make the key. Sums of doubles want their order; and a member that X
      * names twice would be added to twice. */
-    bool good = count > 0 && (added == 0 || (count == 1 && x->write.effect.type == EFFECT_HASH));
+    bool good = count > 0 && (added == 0 || (count == 1 && x->write.effect.type == EFFECT_HASH)) &&
+                (kept == 0 || kept == count || has_words(&x->write));
     if (good && kept == count) {
         run(m, x);
     } else if (good && kept > 0) {

@@ -147,12 +147,12 @@ static void test_what_is_not_plain(void **state)
 
 /* ---- late writes ---- */
 
-#define EACH 500
+#define EACH 250
 #define KINDS_MAX 8
 #define RECENT 24
 
 /* K: a key; M: a member; N: a number; F: an element that was never pushed; E: one that was, not
- * long ago. */
+ * long ago, mostly by the same node. */
 static const char *const families[][KINDS_MAX] = {
     {"RPUSH K F", "LPUSH K F", "LREM K 1 E", "LREM K -1 E", "LREM K 1 E"},
     {"RPUSH K F", "RPUSH K F F", "LREM K 1 E", "LREM K 1 E", "LREM K 1 E"},
@@ -173,6 +173,9 @@ struct world {
     int64_t now_ms, step_ms;
     int keys;
     int pushed; /* elements so far: 1 to that */
+    int maker;  /* whose unit is being made */
+    int recent[PEERS][RECENT], recent_count[PEERS];
+    uint64_t states;
 };
 
 /* How often elements were taken off an end to put something below them. */
@@ -183,6 +186,16 @@ static bool run_counted(void *context, int db, int argc, const struct slice *arg
 {
     lifts += slice_equal_nocase(argv[0], "rpop") || slice_equal_nocase(argv[0], "lpop");
     return model_executor.run(context, db, argc, argv);
+}
+
+static int recent_element(const struct world *w)
+{
+    int count = w->recent_count[w->maker] < RECENT ? w->recent_count[w->maker] : RECENT;
+    if (count > 0 && rand_below(6) > 0) {
+        return w->recent[w->maker][rand_below((uint64_t)count)];
+    }
+    int number = w->pushed - (int)rand_below(RECENT);
+    return number > 0 ? number : 1;
 }
 
 static bool stands_for(const char *word, char text[SIDE_WORD_MAX], void *context)
@@ -207,10 +220,10 @@ static bool stands_for(const char *word, char text[SIDE_WORD_MAX], void *context
         break;
     case 'F':
         number = ++w->pushed;
+        w->recent[w->maker][w->recent_count[w->maker]++ % RECENT] = number;
         break;
     case 'E':
-        number = w->pushed - (int)rand_below(RECENT);
-        number = number > 0 ? number : 1;
+        number = recent_element(w);
         break;
     default:
         return false;
@@ -227,6 +240,7 @@ static void make_unit(struct world *w, int i, const char *const *kinds)
         count++;
     }
     w->stamp += 1 + rand_below(3);
+    w->maker = peer;
     for (int key = 0; number == 0 && key < w->keys; key++) {
         char line[SIDE_WORD_MAX];
         snprintf(line, sizeof(line), "DEL k%d", key); /* what the plain way begins from */
@@ -286,6 +300,24 @@ static uint64_t take_burst(struct world *w, int peer, uint64_t count)
     return compared;
 }
 
+/* A fourth node tells the state of a key as it is without hot keys. */
+static void take_state(struct world *w)
+{
+    struct buf command = {0};
+    struct slice key = model_key_name((int)rand_below((uint64_t)w->keys));
+    merge_state(&w->sides[1].merge, 0, key, &command);
+    struct unit *u =
+        unit_create(dot_of(++w->stamp, SIDE_ORIGINS, ++w->states), 0, buf_slice(&command));
+    assert_non_null(u);
+    for (int i = 0; i < 2; i++) {
+        assert_true(merge_acceptable(&w->sides[i].merge, u));
+        merge_apply(&w->sides[i].merge, u, w->now_ms);
+    }
+    compare_sides(w);
+    unit_release(u);
+    buf_deinit(&command);
+}
+
 /* Everybody's first unit, then bursts of each in turn, by chance. */
 static uint64_t run_history(struct world *w, bool sweeps)
 {
@@ -298,6 +330,9 @@ static uint64_t run_history(struct world *w, bool sweeps)
         int peer = (int)rand_below(PEERS), before = w->taken[peer];
         compared += take_burst(w, peer, rand_below(4) ? 1 + rand_below(10) : 1 + rand_below(200));
         left -= w->taken[peer] - before;
+        if (sweeps && rand_below(12) == 0) {
+            take_state(w);
+        }
         if (sweeps && rand_below(10) == 0) {
             uint64_t stable = rand_below(w->stamp + 1);
             window_sweep(w->sides[0].merge.window, stable);
@@ -311,7 +346,7 @@ static uint64_t run_history(struct world *w, bool sweeps)
 static uint64_t run_round(size_t family, bool whole_window, uint64_t plans[2][MERGE_PLANS])
 {
     struct world *w = mem_calloc(1, sizeof(*w));
-    size_t bytes = whole_window ? 100000000 : 2000 + rand_below(50000);
+    size_t bytes = whole_window || rand_below(3) == 0 ? 100000000 : 2000 + rand_below(50000);
     w->stamp = w->now_ms = 1000;
     w->step_ms = whole_window ? 1000 : 0; /* no fold waits for another; or all of them */
     w->keys = 1 + (int)rand_below(2);
@@ -350,11 +385,12 @@ static void test_the_same(void **state)
     }
     assert_true(compared > 10000 && lifts > 100);
     assert_true(in_lists[0][MERGE_REPEAT] > in_lists[1][MERGE_REPEAT]);
-    assert_true(in_lists[0][MERGE_REFOLD] < in_lists[1][MERGE_REFOLD] / 2);
+    assert_true(in_lists[0][MERGE_REFOLD] < in_lists[1][MERGE_REFOLD]);
     assert_true(others[0][MERGE_REPEAT] > 0);
 }
 
-/* What a short window has let go is in doubt for both, and nothing else is wrong. */
+/* What has left the window is in doubt for both, and so is what is not begun from a base for its
+ * price, until somebody tells his state; and nothing else is wrong. */
 static void test_a_short_window(void **state)
 {
     (void)state;
@@ -365,7 +401,7 @@ static void test_a_short_window(void **state)
         compared += run_round((size_t)round % FAMILIES, false, plans);
     }
     assert_true(compared > 1000);
-    assert_true(plans[0][MERGE_GUESS] < plans[1][MERGE_GUESS]);
+    assert_true(plans[0][MERGE_GUESS] > 0 && plans[0][MERGE_REPEAT] > 0);
 }
 
 int main(void)
