@@ -20,9 +20,12 @@
  * it may be done for each late write; of more, a tenth of the time may go into it. */
 #define FOLD_FREE 512
 #define FOLD_WRITES_A_MS 100
-/* Elements of a list that are taken off to put something below them, and looks at writes for it. */
+/* Elements of a list that are taken off to put something below them, and looks at writes for it.
+ * Few may be for each late write; of more, a tenth of the time may go into it. */
 #define LIFT_MAX 4096
+#define LIFT_FREE 256
 #define LIFT_STEPS ((uint32_t)32 * 1024)
+#define LIFTED_A_MS 256
 
 /* X. */
 struct late {
@@ -202,7 +205,7 @@ struct region {
     struct merge *m;
     struct late *late;
     bool left, gave_up;
-    uint32_t steps;
+    uint32_t limit, steps;
     uint32_t count, certain; /* elements; so many of them were pushed behind X for sure */
     struct buf elements;     /* from the end on: length (4 bytes), bytes */
 };
@@ -230,7 +233,7 @@ static bool look_at(struct slice element, void *argument)
     struct region *r = argument;
     bool clear;
     struct hot_write *push = push_of(r, hot_member(element), &clear);
-    r->gave_up = r->steps >= LIFT_STEPS || (push && r->count == LIFT_MAX);
+    r->gave_up = r->steps >= LIFT_STEPS || (push && r->count == r->limit);
     if (!push || r->gave_up) {
         return false;
     }
@@ -279,7 +282,11 @@ static void put_back(struct region *r)
 
 static bool put_in_push(struct merge *m, struct late *x)
 {
-    struct region r = {.m = m, .late = x, .left = x->write.effect.flags & EFFECT_LEFT};
+    bool is_dear = x->now_ms < x->key->lift_after_ms;
+    struct region r = {.m = m,
+                       .late = x,
+                       .left = x->write.effect.flags & EFFECT_LEFT,
+                       .limit = is_dear ? LIFT_FREE : LIFT_MAX};
     for (int i = 0; i < x->write.effect.count; i++) {
         if (done_behind(m, x, member_at(x, i)) & HOT_TAKES) {
             return false; /* it may have been this one */
@@ -288,6 +295,9 @@ static bool put_in_push(struct merge *m, struct late *x)
     x->key->walks++;
     m->executor->elements(m->context, x->db, x->name, r.left, look_at, &r);
     bool clear = !r.gave_up && r.count == r.certain;
+    if (!is_dear && r.count + r.steps > LIFT_FREE) {
+        x->key->lift_after_ms = x->now_ms + (r.count + r.steps) / LIFTED_A_MS;
+    }
     if (clear && r.count > 0) {
         take_off(&r);
     }
@@ -345,31 +355,55 @@ static bool put_in_by_rules(struct merge *m, struct late *x)
     return done;
 }
 
-/* True when the last state, which is what the content begins from as no whole write is here, has
- * X. */
-static bool is_in_state(const struct merge *m, const struct late *x)
+/* What X is to the content. */
+enum place {
+    PLACE_UNCLEAR, /* not without a look at all */
+    PLACE_OVER,    /* void */
+    PLACE_LIVE,    /* a part of it */
+};
+
+/* The last state is there, and no whole write has a later stamp; `whole`: the last one's. */
+static enum place place_by_state(const struct merge *m, const struct late *x, uint64_t whole)
 {
-    if (x->key->state_stamp <= window_floor(m->window)) {
-        return false; /* there is none here */
-    }
     struct window_write state = window_write_of(x->key->state);
     window_write_open(&state);
-    bool is_in = !merge_fold_is_on_top(m, &state, &x->write);
+    struct window_view alone = {.writes = &state, .count = 1};
+    enum place place = PLACE_UNCLEAR;
+    if (whole <= merge_fold_void_upto(&alone)) { /* so the state is B */
+        place = merge_fold_is_on_top(m, &state, &x->write) ? PLACE_LIVE : PLACE_OVER;
+    }
     mem_free(state.argv);
-    return is_in;
+    return place;
 }
 
-/* Where lately so much was looked at for this key's late writes that it has to wait. */
-static bool guess(struct merge *m, struct late *x)
+static enum place place_of(const struct merge *m, const struct late *x)
 {
-    uint64_t stamp = x->write.dot.stamp;
-    if (x->now_ms >= x->key->fold_after_ms || x->key->whole > window_floor(m->window) ||
-        window_last_flush(m->window, x->db) > 0 || x->key->expires >= stamp) {
-        return false;
+    uint64_t floor = window_floor(m->window), stamp = x->write.dot.stamp;
+    uint64_t flush = window_last_flush(m->window, x->db);
+    uint64_t whole = x->key->whole > floor ? x->key->whole : 0;
+    uint64_t state = x->key->state_stamp > floor ? x->key->state_stamp : 0;
+    whole = flush > whole ? flush : whole;
+    if (state > whole) {
+        return place_by_state(m, x, whole);
     }
-    if (is_in_state(m, x)) {
+    if (whole == stamp || (state > 0 && state == whole)) {
+        return PLACE_UNCLEAR;
+    }
+    return whole > stamp ? PLACE_OVER : PLACE_LIVE;
+}
+
+/* What the rules say nothing of: X is void, or so much was looked at lately for late writes of this
+ * key that it is a guess. */
+static bool put_in_without_rules(struct merge *m, struct late *x)
+{
+    enum place place = place_of(m, x);
+    if (place == PLACE_OVER) {
         m->plans[MERGE_OVER]++;
         return true;
+    }
+    if (place == PLACE_UNCLEAR || x->now_ms >= x->key->fold_after_ms ||
+        x->key->expires >= x->write.dot.stamp) {
+        return false;
     }
     run(m, x);
     merge_conflict(m, x->db, x->name, x->now_ms);
@@ -400,7 +434,8 @@ bool merge_hot_put_in(struct merge *m, struct unit *unit, const struct unit_comm
         window_last(m->window, c->db, x.name) > stamp) {
         x.key = window_hot(m->window, c->db, x.name, true);
     }
-    bool done = x.key && (put_in_last(m, &x) || put_in_by_rules(m, &x) || guess(m, &x));
+    bool done = x.key && (put_in_last(m, &x) || put_in_by_rules(m, &x) ||
+                          put_in_without_rules(m, &x));
     if (done) {
         merge_touch(m, c->db, x.name, x.key->last);
     }
