@@ -55,8 +55,8 @@ struct hot_key {
     const struct window_effect *state; /* the latest state; good as hot_write.effect is */
     uint64_t state_stamp;
     struct dot last; /* of all writes */
-    /* For who puts late ones in (merge_hot.c): until then none is begun from a base, and few
-     * elements of a list are moved for one. */
+    /* For who puts late ones in (merge_hot.c): until then none is begun from a base, nor
+     * all behind one looked at, and few elements of a list are moved for one. */
     int64_t fold_after_ms, lift_after_ms;
     uint32_t walks;
     uint32_t idle; /* writes that came since it was wanted */

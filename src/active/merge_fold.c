@@ -34,8 +34,7 @@ static bool is_in_force(const struct merge *m, const struct merge_fold *f, int s
 {
     for (int i = 0; i < (int)f->view.count; i++) {
         const struct window_write *w = &f->view.writes[i];
-        if (i != without && is_whole(w) &&
-            merge_fold_is_on_top(m, &f->view.writes[state], w)) {
+        if (i != without && is_whole(w) && merge_fold_is_on_top(m, &f->view.writes[state], w)) {
             return false;
         }
     }

@@ -16,10 +16,13 @@
 
 /* Writes of a key that were looked at for one of them: from here on it is hot. */
 #define HOT_FROM 64
-/* Beginning from a base costs about a microsecond for each write that is looked at. Up to so many
- * it may be done for each late write; of more, a tenth of the time may go into it. */
+/* Beginning from a base costs about a microsecond for each write that is looked at, and looking at
+ * what is behind a tenth of that. Up to so many it may be done for each late write; of more, a
+ * tenth of the time may go into it. */
 #define FOLD_FREE 512
 #define FOLD_WRITES_A_MS 100
+#define LOOK_FREE 4096
+#define LOOK_WRITES_A_MS 1000
 /* Elements of a list that are taken off to put something below them, and looks at writes for it.
  * Few may be for each late write; of more, a tenth of the time may go into it. */
 #define LIFT_MAX 4096
@@ -347,10 +350,10 @@ static bool put_in_by_rules(struct merge *m, struct late *x)
         x->key->other >= stamp || window_last_flush(m->window, x->db) >= stamp) {
         return false;
     }
-    bool done = x->write.effect.type == EFFECT_LIST
-                    ? put_in_list(m, x)
-                    : (x->write.effect.class == EFFECT_ADD ? put_in_add(m, x)
-                                                           : put_in_assign(m, x));
+    bool done =
+        x->write.effect.type == EFFECT_LIST
+            ? put_in_list(m, x)
+            : (x->write.effect.class == EFFECT_ADD ? put_in_add(m, x) : put_in_assign(m, x));
     m->plans[MERGE_REPEAT] += done;
     return done;
 }
@@ -430,12 +433,11 @@ bool merge_hot_put_in(struct merge *m, struct unit *unit, const struct unit_comm
         return false;
     }
     x.key = window_hot(m->window, c->db, x.name, false);
-    if (!x.key && effect->type == EFFECT_LIST &&
-        window_last(m->window, c->db, x.name) > stamp) {
+    if (!x.key && effect->type == EFFECT_LIST && window_last(m->window, c->db, x.name) > stamp) {
         x.key = window_hot(m->window, c->db, x.name, true);
     }
-    bool done = x.key && (put_in_last(m, &x) || put_in_by_rules(m, &x) ||
-                          put_in_without_rules(m, &x));
+    bool done =
+        x.key && (put_in_last(m, &x) || put_in_by_rules(m, &x) || put_in_without_rules(m, &x));
     if (done) {
         merge_touch(m, c->db, x.name, x.key->last);
     }
@@ -447,7 +449,7 @@ void merge_hot_looked(struct merge *m, int db, struct slice key, uint32_t writes
 {
     struct hot_key *k =
         writes < HOT_FROM || m->broken ? NULL : window_hot(m->window, db, key, true);
-    if (k && all && writes > FOLD_FREE) {
-        k->fold_after_ms = now_ms + writes / FOLD_WRITES_A_MS;
+    if (k && writes > (all ? FOLD_FREE : LOOK_FREE)) {
+        k->fold_after_ms = now_ms + writes / (all ? FOLD_WRITES_A_MS : LOOK_WRITES_A_MS);
     }
 }

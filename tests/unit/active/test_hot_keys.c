@@ -46,9 +46,9 @@ static void add_one(struct window *w, uint64_t stamp, int member)
     unit_put_word(&commands, SLICE("k0"));
     unit_put_word(&commands, word_of(text, "m", member));
     /* Each origin's stamps ascend: one for each place in a row of three. */
-    struct unit *u = unit_create(dot_of(stamp, (uint16_t)(1 + plain.count % PEERS),
-                                        (uint64_t)plain.count / PEERS + 1),
-                                 0, buf_slice(&commands));
+    struct unit *u = unit_create(
+        dot_of(stamp, (uint16_t)(1 + plain.count % PEERS), (uint64_t)plain.count / PEERS + 1), 0,
+        buf_slice(&commands));
     assert_non_null(u);
     struct unit_command c = unit_command_before(u);
     struct effect effect;
@@ -124,12 +124,21 @@ static void test_what_is_not_plain(void **state)
         const char *line;
         bool is_plain;
     } cases[] = {
-        {"SADD k m", true},           {"HSET k m 1", true},       {"INCRBY k 1", true},
-        {"ZINCRBY k 1 m", true},      {"RPUSH k a b", true},      {"LREM k -1 a", true},
-        {"LREM k 2 a", false},        {"LTRIM k 0 1", false},     {"SET k v", false},
-        {"PEXPIREAT k 5", false},     {"HPERSIST k FIELDS 1 f", false},
-        {"PEXPIREMEMBERAT k m 5", false}, {"KEYDB.EXPIRED k 5 m", false},
-        {"KEYDB.XINSERT k 5-0 f v", false}, {"APPEND k x", false},
+        {"SADD k m", true},
+        {"HSET k m 1", true},
+        {"INCRBY k 1", true},
+        {"ZINCRBY k 1 m", true},
+        {"RPUSH k a b", true},
+        {"LREM k -1 a", true},
+        {"LREM k 2 a", false},
+        {"LTRIM k 0 1", false},
+        {"SET k v", false},
+        {"PEXPIREAT k 5", false},
+        {"HPERSIST k FIELDS 1 f", false},
+        {"PEXPIREMEMBERAT k m 5", false},
+        {"KEYDB.EXPIRED k 5 m", false},
+        {"KEYDB.XINSERT k 5-0 f v", false},
+        {"APPEND k x", false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct slice argv[8];
