@@ -7,8 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* A power of two. */
+/* Keys at most, a power of two; and in how many of these places a key may stand. */
 #define SLOTS 1024
+#define WAYS 8
 /* Writes and members that a key has room for at first; powers of two. */
 #define WRITES_MIN 64
 #define HEADS_MIN 64
@@ -51,20 +52,54 @@ void hot_keys_deinit(struct hot_keys *h)
     *h = (struct hot_keys){0};
 }
 
+/* The i-th slot where a key with that hash may stand. */
+static struct hot_key **slot_of(const struct hot_keys *h, uint64_t hash, uint32_t i)
+{
+    return &h->slots[(hash + i) & (SLOTS - 1)];
+}
+
 struct hot_key *hot_keys_find(const struct hot_keys *h, uint64_t hash, uint32_t db,
                               struct slice name)
 {
-    struct hot_key *k = h->count > 0 ? h->slots[hash & (SLOTS - 1)] : NULL;
-    bool is_it = k && k->hash == hash && k->db == db && slice_equal(buf_slice(&k->name), name);
-    return is_it ? k : NULL;
+    for (uint32_t i = 0; h->count > 0 && i < WAYS; i++) {
+        struct hot_key *k = *slot_of(h, hash, i);
+        if (k && k->hash == hash && k->db == db && slice_equal(buf_slice(&k->name), name)) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+static void empty(struct hot_keys *h, struct hot_key **slot)
+{
+    destroy(*slot);
+    *slot = NULL;
+    h->count--;
 }
 
 void hot_keys_drop(struct hot_keys *h, struct hot_key *k)
 {
-    assert(h->slots[k->hash & (SLOTS - 1)] == k);
-    h->slots[k->hash & (SLOTS - 1)] = NULL;
-    h->count--;
-    destroy(k);
+    uint32_t i = 0;
+    while (*slot_of(h, k->hash, i) != k) {
+        i++;
+        assert(i < WAYS);
+    }
+    empty(h, slot_of(h, k->hash, i));
+}
+
+/* A free one, if need be that of the key that nobody has wanted for longest. */
+static struct hot_key **free_slot(struct hot_keys *h, uint64_t hash)
+{
+    struct hot_key **idlest = slot_of(h, hash, 0);
+    for (uint32_t i = 0; i < WAYS; i++) {
+        struct hot_key **slot = slot_of(h, hash, i);
+        if (!*slot) {
+            return slot;
+        }
+        idlest = (*slot)->idle > (*idlest)->idle ? slot : idlest;
+    }
+    empty(h, idlest);
+    return idlest;
 }
 
 struct hot_key *hot_keys_make(struct hot_keys *h, uint64_t hash, uint32_t db, struct slice name)
@@ -72,10 +107,7 @@ struct hot_key *hot_keys_make(struct hot_keys *h, uint64_t hash, uint32_t db, st
     if (!h->slots) {
         h->slots = mem_calloc(SLOTS, sizeof(*h->slots));
     }
-    struct hot_key **slot = &h->slots[hash & (SLOTS - 1)];
-    if (*slot) {
-        hot_keys_drop(h, *slot);
-    }
+    struct hot_key **slot = free_slot(h, hash);
     struct hot_key *k = *slot = mem_calloc(1, sizeof(*k));
     h->count++;
     k->hash = hash;
@@ -92,7 +124,7 @@ void hot_keys_forget(struct hot_keys *h, uint64_t floor)
 {
     for (uint32_t i = 0; h->count > 0 && i < SLOTS; i++) {
         if (h->slots[i] && h->slots[i]->last.stamp <= floor) {
-            hot_keys_drop(h, h->slots[i]);
+            empty(h, &h->slots[i]);
         }
     }
 }

@@ -12,8 +12,8 @@
  * it, once; from then on each write is added. What leaves the window is not taken out here: whoever
  * looks wants what is behind a stamp above the window's floor, and all of that is in the window.
  * The rest is dropped when there is no room; a key is dropped whole when all of its writes have
- * left, or when nobody has wanted anything of it for long. Two keys may want one place: the later
- * one has it.
+ * left, or when nobody has wanted anything of it for long. Of nine keys that want the same eight
+ * places the one that was wanted least lately goes.
  *
  * State: the window's. */
 #ifndef ACTIVE_HOT_KEYS_H
