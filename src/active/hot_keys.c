@@ -22,7 +22,7 @@ bool hot_is_plain(const struct effect *effect)
         return true; /* those with members; all others are of no type */
     }
     return (effect->class == EFFECT_ASSIGN || effect->class == EFFECT_ADD) &&
-           effect->type != EFFECT_STREAM && effect->flags & (EFFECT_GIVES | EFFECT_TAKES) &&
+           effect->flags & (EFFECT_GIVES | EFFECT_TAKES) &&
            !(effect->flags & (EFFECT_DATES | EFFECT_EXPIRES));
 }
 

@@ -5,8 +5,9 @@
  *
  * A plain write is one that does to each of its members what it says, whatever else there is: of
  * class assign or add without deadlines; a push to an end of a list, or the taking of an element.
- * Of all others a key has only the latest stamps. Members are told apart by 64 bits of the keyed
- * hash: two with the same would pass for one, which nobody can bring about.
+ * What groups of a stream have pending is found by the entry alone. Of all other writes a key has
+ * only the latest stamps. Members are told apart by 64 bits of the keyed hash: two with the same
+ * would pass for one, which nobody can bring about.
  *
  * A key becomes hot when a late write wants it (window_hot), which reads all that the window has of
  * it, once; from then on each write is added. What leaves the window is not taken out here: whoever

@@ -157,6 +157,19 @@ static void run_part(struct merge *m, struct late *x, const bool *keeps)
     mem_free(argv);
 }
 
+/* Entries, and what groups have pending of them: more hangs on a word than that its members are
+ * what it says (positions, counts, consumers), so it is run, where nothing would be run again. */
+static bool put_in_stream(struct merge *m, struct late *x)
+{
+    for (int i = 0; i < x->write.effect.count; i++) {
+        if (done_behind(m, x, member_at(x, i))) {
+            return false;
+        }
+    }
+    run(m, x);
+    return true;
+}
+
 /* A member that is assigned behind X has that, whatever X says. */
 static bool put_in_assign(struct merge *m, struct late *x)
 {
