@@ -363,10 +363,14 @@ static bool put_in_by_rules(struct merge *m, struct late *x)
         x->key->other >= stamp || window_last_flush(m->window, x->db) >= stamp) {
         return false;
     }
-    bool done =
-        x->write.effect.type == EFFECT_LIST
-            ? put_in_list(m, x)
-            : (x->write.effect.class == EFFECT_ADD ? put_in_add(m, x) : put_in_assign(m, x));
+    bool done;
+    if (x->write.effect.type == EFFECT_LIST) {
+        done = put_in_list(m, x);
+    } else if (x->write.effect.type == EFFECT_STREAM) {
+        done = put_in_stream(m, x);
+    } else {
+        done = x->write.effect.class == EFFECT_ADD ? put_in_add(m, x) : put_in_assign(m, x);
+    }
     m->plans[MERGE_REPEAT] += done;
     return done;
 }

@@ -53,19 +53,24 @@ def test_a_queue_on_both_sides(make_node, pops):
     check_quiet(nodes)
 
 
-def test_counters_and_fields_on_both_sides(make_node):
+def test_counters_fields_and_entries_on_both_sides(make_node):
     nodes = mesh(make_node, 2)
+    run(nodes[0], [["XGROUP", "CREATE", "stream", "group", "0", "MKSTREAM"]])
+    check_equal(nodes, "before")
     before = states(nodes)
     apart(*nodes)
     for number, node in enumerate(nodes):
         run(node, [["INCR", "counter"] for _ in range(WRITES)])
         run(node, [["HINCRBY", "hash", "sum", 2] for _ in range(WRITES)])
         run(node, [["HSET", "hash", "f%d" % (i % 50), "%d-%d" % (number, i), "last", i] for i in range(WRITES)])
+        run(node, [["XADD", "stream", "*", "by", number] for _ in range(WRITES)])
+        run(node, [["XREADGROUP", "GROUP", "group", "worker-%d" % number, "COUNT", 1, "STREAMS", "stream", ">"]
+                   for _ in range(WRITES)])
         run(node, [[("SADD", "SREM")[i % 2], "set", "m%d" % (i % 7)] for i in range(WRITES)])
     together(*nodes)
     check_equal(nodes, "after")
-    assert run(nodes[1], [["GET", "counter"], ["HGET", "hash", "sum"]]) == \
-        [b"%d" % (2 * WRITES), b"%d" % (4 * WRITES)]
+    assert run(nodes[1], [["GET", "counter"], ["HGET", "hash", "sum"], ["XLEN", "stream"]]) == \
+        [b"%d" % (2 * WRITES), b"%d" % (4 * WRITES), 2 * WRITES]
     assert states(nodes) == before
     check_quiet(nodes)
 

@@ -137,7 +137,8 @@ static void test_what_is_not_plain(void **state)
         {"HPERSIST k FIELDS 1 f", false},
         {"PEXPIREMEMBERAT k m 5", false},
         {"KEYDB.EXPIRED k 5 m", false},
-        {"KEYDB.XINSERT k 5-0 f v", false},
+        {"KEYDB.XINSERT k 5-0 f v", true},
+        {"XGROUP CREATE k g 0", false},
         {"APPEND k x", false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
