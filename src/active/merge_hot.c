@@ -19,16 +19,16 @@
 /* Beginning from a base costs about a microsecond for each write that is looked at, and looking at
  * what is behind a tenth of that. Up to so many it may be done for each late write; of more, a
  * tenth of the time may go into it. */
-#define FOLD_FREE 512
-#define FOLD_WRITES_A_MS 100
-#define LOOK_FREE 4096
-#define LOOK_WRITES_A_MS 1000
+#define FOLD_FREE ((uint32_t)512)
+#define FOLD_WRITES_A_MS ((uint32_t)100)
+#define LOOK_FREE ((uint32_t)4096)
+#define LOOK_WRITES_A_MS ((uint32_t)1000)
 /* Elements of a list that are taken off to put something below them, and looks at writes for it.
  * Few may be for each late write; of more, a tenth of the time may go into it. */
-#define LIFT_MAX 4096
-#define LIFT_FREE 256
+#define LIFT_MAX ((uint32_t)4096)
+#define LIFT_FREE ((uint32_t)256)
 #define LIFT_STEPS ((uint32_t)32 * 1024)
-#define LIFTED_A_MS 256
+#define LIFTED_A_MS ((uint32_t)256)
 
 /* X. */
 struct late {
