@@ -70,8 +70,15 @@ struct hot_key *hot_keys_find(const struct hot_keys *h, uint64_t hash, uint32_t 
     return NULL;
 }
 
+void hot_keys_want(struct hot_keys *h, struct hot_key *k)
+{
+    k->wanted = ++h->wants;
+    k->idle = 0;
+}
+
 static void empty(struct hot_keys *h, struct hot_key **slot)
 {
+    h->writes -= (*slot)->capacity;
     destroy(*slot);
     *slot = NULL;
     h->count--;
@@ -90,16 +97,16 @@ void hot_keys_drop(struct hot_keys *h, struct hot_key *k)
 /* A free one, if need be that of the key that nobody has wanted for longest. */
 static struct hot_key **free_slot(struct hot_keys *h, uint64_t hash)
 {
-    struct hot_key **idlest = slot_of(h, hash, 0);
+    struct hot_key **oldest = slot_of(h, hash, 0);
     for (uint32_t i = 0; i < WAYS; i++) {
         struct hot_key **slot = slot_of(h, hash, i);
         if (!*slot) {
             return slot;
         }
-        idlest = (*slot)->idle > (*idlest)->idle ? slot : idlest;
+        oldest = (*slot)->wanted < (*oldest)->wanted ? slot : oldest;
     }
-    empty(h, idlest);
-    return idlest;
+    empty(h, oldest);
+    return oldest;
 }
 
 struct hot_key *hot_keys_make(struct hot_keys *h, uint64_t hash, uint32_t db, struct slice name)
@@ -113,7 +120,9 @@ struct hot_key *hot_keys_make(struct hot_keys *h, uint64_t hash, uint32_t db, st
     k->hash = hash;
     k->db = db;
     buf_append_slice(&k->name, name);
+    hot_keys_want(h, k);
     k->capacity = WRITES_MIN;
+    h->writes += k->capacity;
     k->writes = mem_alloc(k->capacity * sizeof(*k->writes));
     k->heads_capacity = HEADS_MIN;
     k->heads = mem_calloc(k->heads_capacity, sizeof(*k->heads));
@@ -135,6 +144,11 @@ bool hot_key_is_cold(const struct hot_key *k)
 }
 
 /* ---- writes ---- */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 
 /* The member's head; one that is 0 stands where it is to be put. */
 static uint32_t *head_of(const struct hot_key *k, uint64_t member)
@@ -189,16 +203,36 @@ static void drop_below(struct hot_key *k, uint64_t floor)
     }
 }
 
-static void make_room(struct hot_key *k, uint64_t floor)
+/* All that it had, with what came last, is as if it were not plain. */
+static void begin_anew(struct hot_keys *h, struct hot_key *k, uint64_t stamp)
+{
+    k->other = later(k->other, later(k->last.stamp, stamp));
+    h->writes -= k->capacity - WRITES_MIN;
+    k->count = k->members = 0;
+    k->capacity = WRITES_MIN;
+    k->heads_capacity = HEADS_MIN;
+    k->writes = mem_realloc(k->writes, k->capacity * sizeof(*k->writes));
+    mem_free(k->heads);
+    k->heads = mem_calloc(k->heads_capacity, sizeof(*k->heads));
+}
+
+/* For one more of a write with that stamp. */
+static void make_room(struct hot_keys *h, struct hot_key *k, uint64_t stamp, struct hot_room room)
 {
     if (k->count < k->capacity) {
         return;
     }
-    drop_below(k, floor);
-    if (k->count > k->capacity / 2) {
-        k->capacity *= 2;
-        k->writes = mem_realloc(k->writes, k->capacity * sizeof(*k->writes));
+    drop_below(k, room.floor);
+    if (k->count <= k->capacity / 2) {
+        return;
     }
+    if (h->writes + k->capacity > room.writes_max || k->capacity > UINT32_MAX / 4) {
+        begin_anew(h, k, stamp);
+        return;
+    }
+    h->writes += k->capacity;
+    k->capacity *= 2;
+    k->writes = mem_realloc(k->writes, k->capacity * sizeof(*k->writes));
 }
 
 static unsigned does_of(const struct effect *effect)
@@ -209,13 +243,8 @@ static unsigned does_of(const struct effect *effect)
                                              (effect->flags & EFFECT_LEFT ? HOT_LEFT : 0);
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static void add_plain(struct hot_key *k, const struct window_effect *e, const struct slice *argv,
-                      uint64_t floor)
+static void add_plain(struct hot_keys *h, struct hot_key *k, const struct window_effect *e,
+                      const struct slice *argv, struct hot_room room)
 {
     struct hot_write write = {
         .effect = e, .stamp = e->unit->dot.stamp, .does = does_of(&e->effect)};
@@ -226,12 +255,17 @@ static void add_plain(struct hot_key *k, const struct window_effect *e, const st
     for (int i = 0; i < e->effect.count || i == 0; i++) {
         write.member =
             hot_member(e->effect.count > 0 ? effect_member(&e->effect, argv, i) : slice_of("", 0));
-        make_room(k, floor);
+        make_room(h, k, write.stamp, room);
         link_write(k, write);
     }
 }
 
-static void add_other(struct hot_key *k, const struct window_effect *e)
+static bool is_later(const struct origins *o, struct dot dot, struct dot other)
+{
+    return other.stamp == 0 || origins_compare(o, dot, other) > 0;
+}
+
+static void add_other(struct hot_key *k, const struct origins *o, const struct window_effect *e)
 {
     uint64_t stamp = e->unit->dot.stamp;
     k->other = later(k->other, stamp);
@@ -241,21 +275,22 @@ static void add_other(struct hot_key *k, const struct window_effect *e)
     if (e->effect.flags & EFFECT_EXPIRES) {
         k->expires = later(k->expires, stamp);
     }
-    if (e->effect.class == EFFECT_STATE && stamp >= k->state_stamp) {
+    if (e->effect.class == EFFECT_STATE && is_later(o, e->unit->dot, k->state_dot)) {
         k->state = e;
-        k->state_stamp = stamp;
+        k->state_dot = e->unit->dot;
     }
 }
 
-void hot_key_add(struct hot_key *k, const struct origins *o, const struct window_effect *effect,
-                 const struct slice *argv, uint64_t floor)
+void hot_key_add(struct hot_keys *h, struct hot_key *k, const struct origins *o,
+                 const struct window_effect *effect, const struct slice *argv,
+                 struct hot_room room)
 {
     if (hot_is_plain(&effect->effect)) {
-        add_plain(k, effect, argv, floor);
+        add_plain(h, k, effect, argv, room);
     } else {
-        add_other(k, effect);
+        add_other(k, o, effect);
     }
-    if (k->last.stamp == 0 || origins_compare(o, effect->unit->dot, k->last) > 0) {
+    if (is_later(o, effect->unit->dot, k->last)) {
         k->last = effect->unit->dot;
     }
     k->idle++;

@@ -47,6 +47,9 @@ struct state_part {
     uint64_t latest; /* no state of these that is here has a later stamp */
 };
 
+/* Hot keys' tables may have as much memory as the window's units, and so many writes more. */
+#define HOT_WRITES ((uint64_t)64 * 1024)
+
 struct window {
     const struct origins *origins;
     struct window_index index;
@@ -216,13 +219,22 @@ static void count_state(struct state_part *part, uint64_t stamp)
     part->latest = stamp > part->latest ? stamp : part->latest;
 }
 
+/* A hot key's table of it. */
+static void put_in_hot(struct window *w, struct hot_key *k, const struct window_effect *added,
+                       const struct slice *argv)
+{
+    struct hot_room room = {.floor = w->floor,
+                            .writes_max = HOT_WRITES + w->bytes_max / sizeof(struct hot_write)};
+    hot_key_add(&w->hot, k, w->origins, added, argv, room);
+}
+
 /* Where the effect's key is hot. */
 static void add_to_hot(struct window *w, const struct window_effect *added,
                        const struct slice *argv)
 {
     struct hot_key *k = hot_keys_find(&w->hot, added->hash, added->db, name_of(added));
     if (k) {
-        hot_key_add(k, w->origins, added, argv, w->floor);
+        put_in_hot(w, k, added, argv);
         if (hot_key_is_cold(k)) {
             hot_keys_drop(&w->hot, k);
         }
@@ -521,7 +533,7 @@ static struct hot_key *heat(struct window *w, uint64_t hash, uint32_t db, struct
         struct unit_command c;
         memcpy(&p, found.data + at - sizeof(p), sizeof(p));
         unit_command_at(p->unit, p->offset, &c);
-        hot_key_add(k, w->origins, p, c.argv, w->floor);
+        put_in_hot(w, k, p, c.argv);
         unit_command_end(&c);
     }
     buf_deinit(&found);
@@ -536,7 +548,7 @@ struct hot_key *window_hot(struct window *w, int db, struct slice key, bool make
         k = heat(w, hash, (uint32_t)db, key);
     }
     if (k) {
-        k->idle = 0;
+        hot_keys_want(&w->hot, k);
     }
     return k;
 }
@@ -553,6 +565,12 @@ void window_view_deinit(struct window_view *view)
 uint64_t window_floor(const struct window *w)
 {
     return w->floor;
+}
+
+uint64_t window_oldest(const struct window *w)
+{
+    const struct window_queue *q = oldest(w);
+    return q ? first_of(q)->unit->dot.stamp : UINT64_MAX;
 }
 
 bool window_follows(const struct window *w, struct dot dot)

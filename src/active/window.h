@@ -102,6 +102,8 @@ uint64_t window_last_flush(const struct window *w, int db);
 
 /* Stamp up to which writes may be missing. */
 uint64_t window_floor(const struct window *w);
+/* The stamp of the oldest unit that is here; UINT64_MAX: there is none. */
+uint64_t window_oldest(const struct window *w);
 /* True when a unit with this dot may be put in: its stamp is above those of its origin that are
  * here. */
 bool window_follows(const struct window *w, struct dot dot);
