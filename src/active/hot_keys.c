@@ -282,8 +282,7 @@ static void add_other(struct hot_key *k, const struct origins *o, const struct w
 }
 
 void hot_key_add(struct hot_keys *h, struct hot_key *k, const struct origins *o,
-                 const struct window_effect *effect, const struct slice *argv,
-                 struct hot_room room)
+                 const struct window_effect *effect, const struct slice *argv, struct hot_room room)
 {
     if (hot_is_plain(&effect->effect)) {
         add_plain(h, k, effect, argv, room);

@@ -23,12 +23,12 @@
 #define FOLD_WRITES_A_MS ((uint32_t)100)
 #define LOOK_FREE ((uint32_t)4096)
 #define LOOK_WRITES_A_MS ((uint32_t)1000)
-/* Elements of a list that are taken off to put something below them, and looks at writes for it.
- * Few may be for each late write; of more, a tenth of the time may go into it. */
-#define LIFT_MAX ((uint32_t)4096)
-#define LIFT_FREE ((uint32_t)256)
-#define LIFT_STEPS ((uint32_t)32 * 1024)
-#define LIFTED_A_MS ((uint32_t)256)
+/* What it is to take elements off a list to put something below them: each of them is one, each
+ * KiB of one, and each look at a write for it. So much of it may be for each late write (of
+ * elements that were pushed once, half as many); of more, a tenth of the time may go into it. */
+#define LIFT_MAX ((uint32_t)8 * 1024)
+#define LIFT_FREE ((uint32_t)512)
+#define LIFT_A_MS ((uint32_t)512)
 
 /* X. */
 struct late {
@@ -221,7 +221,7 @@ struct region {
     struct merge *m;
     struct late *late;
     bool left, gave_up;
-    uint32_t limit, steps;
+    uint32_t limit, work;    /* see LIFT_MAX */
     uint32_t count, certain; /* elements; so many of them were pushed behind X for sure */
     struct buf elements;     /* from the end on: length (4 bytes), bytes */
 };
@@ -233,7 +233,7 @@ static struct hot_write *push_of(struct region *r, uint64_t element, bool *clear
     struct hot_write *found = NULL;
     struct hot_write *w = first_behind(r->m, r->late, element);
     *clear = true;
-    for (; w && r->steps < LIFT_STEPS; w = next_behind(r->m, r->late, w), r->steps++) {
+    for (; w && r->work < r->limit; w = next_behind(r->m, r->late, w), r->work++) {
         bool same_end = w->does & HOT_GIVES && !(w->does & HOT_LEFT) == !r->left;
         if (same_end && !found && w->walk != r->late->key->walks) {
             found = w;
@@ -249,11 +249,12 @@ static bool look_at(struct slice element, void *argument)
     struct region *r = argument;
     bool clear;
     struct hot_write *push = push_of(r, hot_member(element), &clear);
-    r->gave_up = r->steps >= LIFT_STEPS || (push && r->count == r->limit);
+    uint32_t len = (uint32_t)element.len, work = 1 + len / 1024;
+    r->gave_up = r->work >= r->limit || (push && r->work + work > r->limit);
     if (!push || r->gave_up) {
         return false;
     }
-    uint32_t len = (uint32_t)element.len;
+    r->work += work;
     push->walk = r->late->key->walks;
     buf_append(&r->elements, (const char *)&len, sizeof(len));
     buf_append_slice(&r->elements, element);
@@ -311,8 +312,8 @@ static bool put_in_push(struct merge *m, struct late *x)
     x->key->walks++;
     m->executor->elements(m->context, x->db, x->name, r.left, look_at, &r);
     bool clear = !r.gave_up && r.count == r.certain;
-    if (!is_dear && r.count + r.steps > LIFT_FREE) {
-        x->key->lift_after_ms = x->now_ms + (r.count + r.steps) / LIFTED_A_MS;
+    if (!is_dear && r.work > LIFT_FREE) {
+        x->key->lift_after_ms = x->now_ms + r.work / LIFT_A_MS;
     }
     if (clear && r.count > 0) {
         take_off(&r);

@@ -339,6 +339,33 @@ static bool run_lrem(struct model_value *v, int argc, const struct slice *argv)
     return true;
 }
 
+/* LSET key index element, from the head. */
+static bool run_lset(struct model_value *v, int argc, const struct slice *argv)
+{
+    (void)argc;
+    int64_t index = integer(argv[2]);
+    if (v->type != MODEL_LIST || index < 0 || index >= v->len) {
+        return false;
+    }
+    v->list[index] = (uint16_t)integer(argv[3]);
+    return true;
+}
+
+/* LINSERT key BEFORE pivot element. */
+static bool run_linsert(struct model_value *v, int argc, const struct slice *argv)
+{
+    (void)argc;
+    if (v->type != MODEL_LIST) {
+        return v->type == MODEL_NONE;
+    }
+    for (uint16_t at = 0; at < v->len; at++) {
+        if (v->list[at] == integer(argv[3])) {
+            return push(v, argv[4], at);
+        }
+    }
+    return true;
+}
+
 static bool run_del(struct model_value *v, int argc, const struct slice *argv)
 {
     (void)argc;
@@ -385,6 +412,8 @@ static const struct {
     {"lrem", run_lrem},
     {"rpop", run_rpop},
     {"lpop", run_lpop},
+    {"lset", run_lset},
+    {"linsert", run_linsert},
 };
 
 bool model_run(struct model *m, int db, int argc, const struct slice *argv)

@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-#define SIDE_ORIGINS 4
+#define SIDE_ORIGINS 8
 
 struct side {
     struct origins origins;

@@ -1,0 +1,329 @@
+/* Histories of a few writes, each by another node, in every order in which they may arrive at a
+ * node of which the key is hot (merge_hot.c): without a conflict the content is what the writes
+ * give in their own order. Each history is one that a rule could get wrong. It is tried plainly,
+ * where those that the rules are for leave no conflict at all; with bases too expensive to be begun
+ * from; and with the window swept somewhere between. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sides.h"
+
+#include "active/hot_keys.h"
+#include "base/rand.h"
+
+#include <string.h>
+
+#define WRITES_MAX 5
+/* Origins: 1 to WRITES_MAX write; one tells a state; one wrote what was there before. */
+#define STATES (SIDE_ORIGINS - 1)
+#define BEFORE SIDE_ORIGINS
+/* Stamps: of what was there before, then that many from one write to the next. */
+#define FIRST 1000
+#define STEP 10
+
+struct history {
+    const char *before; /* commands, with ';' between; it has left the window */
+    const char *writes[WRITES_MAX];
+    bool is_exact; /* no order leaves a conflict */
+    /* A node that knows those writes (bits) tells its state behind the first `told_behind` writes;
+     * 0: nobody does. */
+    unsigned known;
+    int told_behind;
+};
+
+#define LIST "RPUSH k0 1 2 3"
+#define TWINS "RPUSH k0 1 2 1 3 1"
+#define DATED "RPUSH k0 1;PEXPIREAT k0 5000"
+#define HASH "HSET k0 m0 1 m1 2"
+
+static const struct history histories[] = {
+    /* Pushes stand in their order, at either end, one or several at once. */
+    {LIST, {"RPUSH k0 11", "RPUSH k0 12", "RPUSH k0 13", "RPUSH k0 14"}, true, 0, 0},
+    {LIST, {"LPUSH k0 11", "RPUSH k0 12", "LPUSH k0 13", "RPUSH k0 14"}, true, 0, 0},
+    {LIST, {"RPUSH k0 11 12", "LPUSH k0 13 14", "RPUSH k0 15 16", "LPUSH k0 17"}, true, 0, 0},
+    {"", {"RPUSH k0 11", "LPUSH k0 12", "RPUSH k0 13", "LPUSH k0 14"}, true, 0, 0},
+    /* Equal ones, of which all are there. */
+    {LIST, {"RPUSH k0 11", "RPUSH k0 11", "RPUSH k0 12", "RPUSH k0 13 13"}, true, 0, 0},
+    {LIST, {"RPUSH k0 3", "RPUSH k0 3", "RPUSH k0 12", "RPUSH k0 3"}, true, 0, 0},
+    /* Takings commute, from both ends, with pushes of others, and where too few are there. */
+    {LIST, {"LREM k0 1 1", "LREM k0 -1 3", "LREM k0 1 2", "LREM k0 1 1"}, true, 0, 0},
+    {TWINS, {"LREM k0 1 1", "LREM k0 -1 1", "LREM k0 1 3"}, true, 0, 0},
+    {TWINS, {"LREM k0 1 1", "LREM k0 -1 1", "LREM k0 1 1", "LREM k0 -1 1"}, true, 0, 0},
+    {TWINS, {"LREM k0 -1 1", "RPUSH k0 11", "LREM k0 1 2", "LPUSH k0 12"}, true, 0, 0},
+    /* The key goes, and is made anew. */
+    {"RPUSH k0 1", {"LREM k0 1 1", "RPUSH k0 11", "LPUSH k0 12"}, true, 0, 0},
+    {"RPUSH k0 1", {"RPUSH k0 11", "LREM k0 1 1", "RPUSH k0 12", "RPUSH k0 13"}, true, 0, 0},
+    /* An element that is taken behind its push; one of the same bytes was there before. */
+    {LIST, {"RPUSH k0 11", "LREM k0 1 11", "RPUSH k0 12"}, false, 0, 0},
+    {LIST, {"RPUSH k0 3", "LREM k0 1 3", "RPUSH k0 12"}, false, 0, 0},
+    {LIST, {"LREM k0 -1 3", "RPUSH k0 3", "RPUSH k0 12"}, false, 0, 0},
+    {LIST, {"RPUSH k0 1", "RPUSH k0 11", "LREM k0 1 1", "RPUSH k0 12"}, false, 0, 0},
+    {TWINS, {"RPUSH k0 11", "RPUSH k0 1", "LREM k0 1 1", "RPUSH k0 12"}, false, 0, 0},
+    {TWINS, {"RPUSH k0 11", "RPUSH k0 1", "LREM k0 -1 1", "RPUSH k0 12"}, false, 0, 0},
+    {TWINS, {"RPUSH k0 11", "RPUSH k0 12", "RPUSH k0 1", "LREM k0 1 1"}, false, 0, 0},
+    {TWINS, {"RPUSH k0 11", "LPUSH k0 1", "RPUSH k0 1", "LREM k0 -1 1"}, false, 0, 0},
+    {"", {"RPUSH k0 11", "LPUSH k0 12", "RPUSH k0 12", "LREM k0 1 12", "RPUSH k0 13"}, false, 0, 0},
+    {"", {"RPUSH k0 1 2", "LREM k0 1 1", "RPUSH k0 1", "LREM k0 1 1", "LPUSH k0 1"}, false, 0, 0},
+    /* What depends on places. */
+    {LIST, {"RPUSH k0 11", "LSET k0 0 12", "RPUSH k0 13", "LREM k0 1 1"}, false, 0, 0},
+    {LIST, {"LPUSH k0 11", "LSET k0 0 12", "LPUSH k0 13"}, false, 0, 0},
+    {LIST, {"LREM k0 1 1", "LSET k0 1 12", "RPUSH k0 13"}, false, 0, 0},
+    {LIST, {"RPUSH k0 11", "LINSERT k0 BEFORE 11 12", "RPUSH k0 13"}, false, 0, 0},
+    {LIST, {"LINSERT k0 BEFORE 3 11", "RPUSH k0 3", "LREM k0 1 3", "RPUSH k0 12"}, false, 0, 0},
+    {LIST, {"RPUSH k0 11", "LREM k0 0 11", "RPUSH k0 11", "RPUSH k0 12"}, false, 0, 0},
+    /* A base between them, and other types. */
+    {LIST, {"RPUSH k0 11", "DEL k0", "RPUSH k0 12", "LREM k0 1 11", "RPUSH k0 13"}, false, 0, 0},
+    {LIST, {"RPUSH k0 11", "DEL k0", "SADD k0 m0", "SREM k0 m0"}, false, 0, 0},
+    {LIST, {"DEL k0", "SADD k0 m0", "DEL k0", "RPUSH k0 11", "RPUSH k0 12"}, false, 0, 0},
+    {LIST, {"RPUSH k0 11", "SET k0 5", "INCRBY k0 2", "INCRBY k0 3"}, false, 0, 0},
+    {LIST, {"SADD k0 m0", "RPUSH k0 11", "LREM k0 1 1", "RPUSH k0 12"}, false, 0, 0},
+    {"", {"SADD k0 m0", "SREM k0 m0", "RPUSH k0 11", "LREM k0 1 11", "SADD k0 m1"}, false, 0, 0},
+    /* Deadlines: given, taken back, passed; and with the key gone between. */
+    {DATED, {"RPUSH k0 11", "LREM k0 1 1", "RPUSH k0 12"}, false, 0, 0},
+    {DATED, {"RPUSH k0 11", "KEYDB.EXPIRED k0 5000", "RPUSH k0 12", "LREM k0 1 11"}, false, 0, 0},
+    {DATED, {"RPUSH k0 11", "PERSIST k0", "LREM k0 1 1", "RPUSH k0 12"}, false, 0, 0},
+    {"RPUSH k0 1", {"PEXPIREAT k0 5000", "RPUSH k0 11", "LREM k0 1 1", "RPUSH k0 12"}, false, 0, 0},
+    {"RPUSH k0 1", {"RPUSH k0 11", "LREM k0 1 1", "PEXPIREAT k0 5000", "RPUSH k0 12"}, false, 0, 0},
+    {HASH ";PEXPIREAT k0 5000", {"HSET k0 m2 1", "HDEL k0 m0 m1", "HSET k0 m0 7"}, false, 0, 0},
+    {HASH ";PEXPIREMEMBERAT k0 m0 5000",
+     {"HSET k0 m0 3", "KEYDB.EXPIRED k0 5000 m0", "HINCRBY k0 m0 2", "HDEL k0 m1"},
+     false,
+     0,
+     0},
+    /* Members given, overwritten, taken and added to, some of a write's and all of them. */
+    {HASH, {"HSET k0 m0 5 m1 6", "HDEL k0 m0", "HSET k0 m0 7", "HSET k0 m1 8"}, true, 0, 0},
+    {HASH, {"HSET k0 m0 5", "HINCRBY k0 m0 2", "HINCRBY k0 m0 3", "HSET k0 m1 4"}, true, 0, 0},
+    {HASH, {"HDEL k0 m0", "HINCRBY k0 m0 2", "HDEL k0 m1", "HINCRBY k0 m1 3"}, true, 0, 0},
+    {HASH, {"HINCRBY k0 m0 2", "HSET k0 m0 5", "HINCRBY k0 m0 3", "HDEL k0 m0"}, true, 0, 0},
+    {HASH,
+     {"HSET k0 m0 5 m1 6", "HINCRBY k0 m1 2", "HDEL k0 m0 m1", "HINCRBY k0 m0 1"},
+     true,
+     0,
+     0},
+    {HASH, {"HDEL k0 m0 m1", "HSET k0 m2 1", "HDEL k0 m2", "HSET k0 m0 2"}, true, 0, 0},
+    {"SADD k0 m0", {"SADD k0 m1 m2", "SREM k0 m0 m1", "SADD k0 m0", "SREM k0 m2"}, true, 0, 0},
+    {"SADD k0 m0", {"SREM k0 m0", "SADD k0 m0 m1", "SREM k0 m1", "SREM k0 m0"}, true, 0, 0},
+    {"ZADD k0 1 m0",
+     {"ZADD k0 5 m0", "ZINCRBY k0 2 m0", "ZREM k0 m0", "ZINCRBY k0 3 m0"},
+     true,
+     0,
+     0},
+    {"ZADD k0 1 m0",
+     {"ZINCRBY k0 2 m0", "ZADD k0 5 m0 6 m1", "ZREM k0 m1", "ZADD k0 7 m1"},
+     true,
+     0,
+     0},
+    {"INCRBY k0 5", {"INCRBY k0 1", "INCRBY k0 2", "INCRBY k0 3", "INCRBY k0 4"}, true, 0, 0},
+    {"INCRBY k0 5", {"INCRBY k0 1", "APPEND k0 7", "INCRBY k0 3", "SET k0 4"}, false, 0, 0},
+    /* A state that knows some of them: with all of them below it, or not; with a whole write that
+     * it knows, and with one that it does not. */
+    {LIST, {"RPUSH k0 11", "LREM k0 1 1", "RPUSH k0 12", "RPUSH k0 13"}, false, 0x5, 3},
+    {LIST, {"RPUSH k0 11", "LREM k0 1 11", "RPUSH k0 12", "RPUSH k0 13"}, false, 0x2, 2},
+    {LIST, {"RPUSH k0 11", "RPUSH k0 12", "RPUSH k0 13", "LREM k0 1 12"}, false, 0x1, 2},
+    {LIST, {"RPUSH k0 11", "DEL k0", "RPUSH k0 12", "RPUSH k0 13"}, false, 0x5, 3},
+    {LIST, {"RPUSH k0 11", "DEL k0", "RPUSH k0 12", "RPUSH k0 13"}, false, 0x2, 3},
+    {LIST, {"RPUSH k0 11", "DEL k0", "RPUSH k0 12", "LREM k0 1 12"}, false, 0x7, 3},
+    {LIST, {"DEL k0", "LREM k0 1 1", "RPUSH k0 12", "RPUSH k0 13"}, false, 0x4, 4},
+    {HASH, {"HSET k0 m0 5", "HINCRBY k0 m0 2", "HDEL k0 m1", "HINCRBY k0 m0 3"}, false, 0x2, 3},
+    {HASH, {"HDEL k0 m0 m1", "DEL k0", "HINCRBY k0 m0 2", "HSET k0 m1 3"}, false, 0x5, 3},
+    {"INCRBY k0 5", {"INCRBY k0 1", "INCRBY k0 2", "INCRBY k0 3", "INCRBY k0 4"}, false, 0x6, 3},
+};
+
+/* What a history's orders are made of: its writes, and the state. */
+struct pieces {
+    const struct history *history;
+    struct unit *before, *units[WRITES_MAX + 1];
+    int count;
+    struct side in_order;
+};
+
+static bool itself(const char *word, char text[SIDE_WORD_MAX], void *context)
+{
+    (void)word;
+    (void)text;
+    (void)context;
+    return false;
+}
+
+static struct unit *unit_of(const char *lines, uint64_t stamp, int origin)
+{
+    struct buf commands = {0};
+    char copy[200], *line, *rest = copy;
+    assert_true(strlen(lines) < sizeof(copy));
+    memcpy(copy, lines, strlen(lines) + 1);
+    while ((line = strtok_r(rest, ";", &rest)) != NULL) {
+        side_put_words(&commands, line, itself, NULL);
+    }
+    struct unit *u = unit_create(dot_of(stamp, (uint16_t)origin, 1), 0, buf_slice(&commands));
+    assert_non_null(u);
+    buf_deinit(&commands);
+    return u;
+}
+
+static void take(struct side *s, struct unit *u)
+{
+    assert_true(merge_acceptable(&s->merge, u));
+    merge_apply(&s->merge, u, 0);
+}
+
+/* A node that has what was there before. */
+static void set_up(const struct pieces *p, struct side *s, unsigned broken)
+{
+    side_set_up(s, 1000000, broken);
+    if (p->before) {
+        take(s, p->before);
+    }
+    window_sweep(s->merge.window, FIRST);
+}
+
+/* The stamp of the n-th write; a state behind it has half a step more. */
+static uint64_t stamp_of(int n)
+{
+    return FIRST + (uint64_t)STEP * (uint64_t)n;
+}
+
+static struct unit *state_of(const struct pieces *p)
+{
+    struct side s;
+    struct buf command = {0};
+    set_up(p, &s, MERGE_BREAK_HOT);
+    for (int i = 0; p->history->known >> i; i++) {
+        if (p->history->known >> i & 1) {
+            take(&s, p->units[i]);
+        }
+    }
+    merge_state(&s.merge, 0, SLICE("k0"), &command);
+    uint64_t stamp = stamp_of(p->history->told_behind) + STEP / 2;
+    struct unit *u = unit_create(dot_of(stamp, STATES, 1), 0, buf_slice(&command));
+    assert_non_null(u);
+    buf_deinit(&command);
+    side_tear_down(&s);
+    return u;
+}
+
+static void make_pieces(struct pieces *p, const struct history *h)
+{
+    *p = (struct pieces){.history = h};
+    p->before = *h->before ? unit_of(h->before, FIRST, BEFORE) : NULL;
+    while (p->count < WRITES_MAX && h->writes[p->count]) {
+        p->units[p->count] = unit_of(h->writes[p->count], stamp_of(p->count + 1), p->count + 1);
+        p->count++;
+    }
+    int writes = p->count;
+    if (h->told_behind) {
+        p->units[writes] = state_of(p);
+        p->count++;
+    }
+    set_up(p, &p->in_order, MERGE_BREAK_HOT);
+    for (int i = 0; i < writes; i++) {
+        take(&p->in_order, p->units[i]);
+        if (i + 1 == h->told_behind) {
+            take(&p->in_order, p->units[writes]);
+        }
+    }
+}
+
+static void drop_pieces(struct pieces *p)
+{
+    side_tear_down(&p->in_order);
+    for (int i = 0; i < p->count; i++) {
+        unit_release(p->units[i]);
+    }
+    if (p->before) {
+        unit_release(p->before);
+    }
+}
+
+enum way {
+    PLAINLY,
+    DEAR,  /* each base has been begun from just now */
+    SWEPT, /* somewhere between */
+    WAYS,
+};
+
+static void fail_order(const struct pieces *p, const int *order, const char *why,
+                       const struct side *s)
+{
+    struct buf text = {0};
+    for (int i = 0; i < p->count; i++) {
+        const char *write = order[i] < WRITES_MAX ? p->history->writes[order[i]] : NULL;
+        buf_printf(&text, "%s; ", write ? write : "the state");
+    }
+    buf_printf(&text, "%s: ", why);
+    model_describe(&s->model.values[0][0], &text);
+    buf_append_cstr(&text, ", in order ");
+    model_describe(&p->in_order.model.values[0][0], &text);
+    fail_msg("%.*s", (int)text.len, text.data);
+}
+
+static void check_order(const struct pieces *p, const int *order, enum way way)
+{
+    struct side s;
+    int swept_behind = way == SWEPT ? (int)rand_below((uint64_t)p->count) : -1;
+    set_up(p, &s, 0);
+    for (int i = 0; i < p->count; i++) {
+        struct hot_key *k = window_hot(s.merge.window, 0, SLICE("k0"), true);
+        k->fold_after_ms = way == DEAR ? INT64_MAX : 0;
+        take(&s, p->units[order[i]]);
+        if (i == swept_behind) {
+            window_sweep(s.merge.window, stamp_of((int)rand_below((uint64_t)p->count + 1)));
+        }
+    }
+    const struct model *m = &s.model, *in_order = &p->in_order.model;
+    bool doubts = conflicts_has(s.merge.conflicts, 0, SLICE("k0"));
+    if (doubts && p->history->is_exact && way == PLAINLY) {
+        fail_order(p, order, "a conflict", &s);
+    }
+    if (!doubts && memcmp(&m->values[0][0], &in_order->values[0][0], sizeof(m->values[0][0]))) {
+        fail_order(p, order, "another content", &s);
+    }
+    if (!doubts && m->dots[0][0].stamp != in_order->dots[0][0].stamp) {
+        fail_order(p, order, "another dot", &s);
+    }
+    side_tear_down(&s);
+}
+
+/* All orders of those from `from` on. */
+static void check_orders(const struct pieces *p, int *order, int from)
+{
+    if (from == p->count) {
+        for (enum way way = PLAINLY; way < WAYS; way++) {
+            check_order(p, order, way);
+        }
+        return;
+    }
+    for (int i = from; i < p->count; i++) {
+        int first = order[i];
+        order[i] = order[from];
+        order[from] = first;
+        check_orders(p, order, from + 1);
+        order[from] = order[i];
+        order[i] = first;
+    }
+}
+
+static void test_every_order(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(histories) / sizeof(histories[0]); i++) {
+        struct pieces p;
+        int order[WRITES_MAX + 1];
+        make_pieces(&p, &histories[i]);
+        for (int n = 0; n < p.count; n++) {
+            order[n] = n;
+        }
+        check_orders(&p, order, 0);
+        drop_pieces(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
