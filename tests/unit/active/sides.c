@@ -44,7 +44,7 @@ void side_put_words(struct buf *out, const char *line, side_word_fn stands_for, 
     snprintf(copy, sizeof(copy), "%s", line);
     while ((word = strtok_r(rest, " ", &rest)) != NULL) {
         char text[SIDE_WORD_MAX];
-        bool replaced = stands_for(word, text, context);
+        bool replaced = stands_for && stands_for(word, text, context);
         unit_put_word(&words, slice_cstr(replaced ? text : word));
         count++;
     }

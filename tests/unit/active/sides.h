@@ -20,7 +20,7 @@ void side_tear_down(struct side *s);
 #define SIDE_WORD_MAX 40
 /* Writes what a word of a line stands for; false: itself. */
 typedef bool (*side_word_fn)(const char *word, char text[SIDE_WORD_MAX], void *context);
-/* Appends the line as a command. */
+/* Appends the line as a command; `stands_for` NULL: each word is itself. */
 void side_put_words(struct buf *out, const char *line, side_word_fn stands_for, void *context);
 
 #endif

@@ -50,6 +50,7 @@ static void add_one(struct window *w, uint64_t stamp, int member)
         dot_of(stamp, (uint16_t)(1 + plain.count % PEERS), (uint64_t)plain.count / PEERS + 1), 0,
         buf_slice(&commands));
     assert_non_null(u);
+    buf_deinit(&commands);
     struct unit_command c = unit_command_before(u);
     struct effect effect;
     assert_true(unit_command_next(u, &c) && effect_of(c.argc, c.argv, 0, &effect));
@@ -115,6 +116,109 @@ static void test_table(void **state)
             unit_release(plain.units[i]);
         }
     }
+}
+
+/* An effect as the window has it, of a unit with that line. */
+static struct window_effect effect_with(const char *line, uint64_t stamp, uint16_t origin,
+                                        struct unit_command *c)
+{
+    struct window_effect e = {0};
+    struct buf commands = {0};
+    side_put_words(&commands, line, NULL, NULL);
+    e.unit = unit_create(dot_of(stamp, origin, stamp), 0, buf_slice(&commands));
+    buf_deinit(&commands);
+    assert_non_null(e.unit);
+    *c = unit_command_before(e.unit);
+    assert_true(unit_command_next(e.unit, c) && effect_of(c->argc, c->argv, 0, &e.effect));
+    return e;
+}
+
+#define FULL 4000
+#define FULL_MAX 512
+
+/* Where there is no room it begins anew: behind what it says that it does not know, it knows all.
+ */
+static void test_a_full_table(void **state)
+{
+    (void)state;
+    static struct window_effect effects[FULL];
+    struct side s;
+    struct hot_keys h = {0};
+    side_set_up(&s, 1000, 0);
+    struct hot_key *k = hot_keys_make(&h, 5, 0, SLICE("k0"));
+    for (int i = 0; i < FULL; i++) {
+        char line[SIDE_WORD_MAX];
+        struct unit_command c;
+        uint64_t stamp = 1000 + (uint64_t)i - (i > 50 ? rand_below(50) : 0);
+        snprintf(line, sizeof(line), "SADD k0 m%d n%d", i, i % 7);
+        effects[i] = effect_with(line, stamp, 1, &c);
+        hot_key_add(&h, k, &s.origins, &effects[i], c.argv, (struct hot_room){900, FULL_MAX});
+        unit_command_end(&c);
+        assert_true(h.writes <= FULL_MAX && k->count <= k->capacity);
+        for (int n = i > FULL_MAX ? i - FULL_MAX : 0; i % 16 == 0 && n <= i; n++) {
+            char text[SIDE_WORD_MAX];
+            const struct hot_write *at = hot_key_named(k, hot_member(word_of(text, "m", n)));
+            bool known = effects[n].unit->dot.stamp > k->other;
+            assert_true(known ? at && at->effect == &effects[n] : !at || at->effect == &effects[n]);
+        }
+    }
+    assert_true(k->other > 1000 + FULL / 2 && k->whole == 0);
+    hot_keys_deinit(&h);
+    side_tear_down(&s);
+    for (int i = 0; i < FULL; i++) {
+        unit_release(effects[i].unit);
+    }
+}
+
+/* Of keys that want the same places that goes which nobody has wanted for longest. */
+static void test_who_goes(void **state)
+{
+    (void)state;
+    enum { ALL = 9, WAITS = 3 };
+    struct hot_keys h = {0};
+    char text[SIDE_WORD_MAX];
+    for (int i = 0; i < ALL - 1; i++) {
+        hot_keys_make(&h, 7, 0, word_of(text, "k", i));
+    }
+    for (int i = 0; i < ALL - 1; i++) {
+        struct hot_key *k = hot_keys_find(&h, 7, 0, word_of(text, "k", i));
+        assert_non_null(k);
+        if (i != WAITS) {
+            hot_keys_want(&h, k);
+        }
+    }
+    hot_keys_make(&h, 7, 0, word_of(text, "k", ALL - 1));
+    for (int i = 0; i < ALL; i++) {
+        assert_true((hot_keys_find(&h, 7, 0, word_of(text, "k", i)) == NULL) == (i == WAITS));
+    }
+    assert_true(h.count == ALL - 1);
+    hot_keys_deinit(&h);
+}
+
+/* Of two with one stamp the later origin's, whichever came last. */
+static void test_the_last_state(void **state)
+{
+    (void)state;
+    static const char line[] = "KEYDB.DIGESTS p k0 d 0";
+    struct side s;
+    side_set_up(&s, 1000, 0);
+    for (uint16_t first = 1; first <= 2; first++) {
+        struct hot_keys h = {0};
+        struct hot_key *k = hot_keys_make(&h, 5, 0, SLICE("k0"));
+        struct window_effect effects[2];
+        for (int i = 0; i < 2; i++) {
+            struct unit_command c;
+            effects[i] = effect_with(line, 2000, (uint16_t)(i ? 3 - first : first), &c);
+            hot_key_add(&h, k, &s.origins, &effects[i], c.argv, (struct hot_room){0, FULL_MAX});
+            unit_command_end(&c);
+        }
+        assert_int_equal(dot_origin(k->state_dot), 2);
+        assert_true(k->state == &effects[first == 2 ? 0 : 1] && k->other == 2000);
+        hot_keys_deinit(&h);
+        unit_release(effects[0].unit);
+        unit_release(effects[1].unit);
+    }
+    side_tear_down(&s);
 }
 
 static void test_what_is_not_plain(void **state)
@@ -418,6 +522,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_a_full_table),
+        cmocka_unit_test(test_who_goes),
+        cmocka_unit_test(test_the_last_state),
         cmocka_unit_test(test_what_is_not_plain),
         cmocka_unit_test(test_the_same),
         cmocka_unit_test(test_a_short_window),

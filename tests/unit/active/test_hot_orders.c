@@ -140,14 +140,6 @@ struct pieces {
     struct side in_order;
 };
 
-static bool itself(const char *word, char text[SIDE_WORD_MAX], void *context)
-{
-    (void)word;
-    (void)text;
-    (void)context;
-    return false;
-}
-
 static struct unit *unit_of(const char *lines, uint64_t stamp, int origin)
 {
     struct buf commands = {0};
@@ -155,7 +147,7 @@ static struct unit *unit_of(const char *lines, uint64_t stamp, int origin)
     assert_true(strlen(lines) < sizeof(copy));
     memcpy(copy, lines, strlen(lines) + 1);
     while ((line = strtok_r(rest, ";", &rest)) != NULL) {
-        side_put_words(&commands, line, itself, NULL);
+        side_put_words(&commands, line, NULL, NULL);
     }
     struct unit *u = unit_create(dot_of(stamp, (uint16_t)origin, 1), 0, buf_slice(&commands));
     assert_non_null(u);
