@@ -400,13 +400,12 @@ static enum place place_by_state(const struct merge *m, const struct late *x, ui
 
 static enum place place_of(const struct merge *m, const struct late *x)
 {
-    uint64_t stamp = x->write.dot.stamp;
-    uint64_t flush = window_last_flush(m->window, x->db);
+    uint64_t floor = window_floor(m->window), stamp = x->write.dot.stamp;
+    uint64_t flush = window_last_flush(m->window, x->db), whole = x->key->whole;
+    uint64_t state = x->key->state_dot.stamp > floor ? x->key->state_dot.stamp : 0;
     /* A whole write up to the floor may be there all the same, and such a one may be what has taken
      * the state out of force; a state up to the floor does not matter, for X is on top of it. */
-    uint64_t whole = x->key->whole >= window_oldest(m->window) ? x->key->whole : 0;
-    uint64_t state =
-        x->key->state_dot.stamp > window_floor(m->window) ? x->key->state_dot.stamp : 0;
+    whole = whole > floor || whole >= window_oldest(m->window) ? whole : 0;
     whole = flush > whole ? flush : whole;
     if (state > whole) {
         return place_by_state(m, x, whole);

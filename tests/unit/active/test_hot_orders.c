@@ -118,6 +118,21 @@ static const struct history histories[] = {
      0},
     {"INCRBY k0 5", {"INCRBY k0 1", "INCRBY k0 2", "INCRBY k0 3", "INCRBY k0 4"}, true, 0, 0},
     {"INCRBY k0 5", {"INCRBY k0 1", "APPEND k0 7", "INCRBY k0 3", "SET k0 4"}, false, 0, 0},
+    /* Several commands of one write: what is before in the same one is not behind. */
+    {LIST, {"LREM k0 1 1;RPUSH k0 1", "RPUSH k0 11", "LREM k0 1 2;RPUSH k0 2"}, false, 0, 0},
+    {LIST, {"RPUSH k0 11;LREM k0 1 11", "RPUSH k0 12;LPUSH k0 12", "RPUSH k0 13"}, false, 0, 0},
+    {LIST,
+     {"RPUSH k0 11", "DEL k0;RPUSH k0 12;LREM k0 1 12", "RPUSH k0 13;LREM k0 1 11"},
+     false,
+     0,
+     0},
+    {LIST, {"SET k0 1;INCRBY k0 2", "INCRBY k0 3;INCRBY k0 4", "INCRBY k0 5"}, false, 0, 0},
+    {HASH,
+     {"HSET k0 m0 5;HINCRBY k0 m0 1", "HDEL k0 m0;HSET k0 m1 4", "HINCRBY k0 m1 2"},
+     true,
+     0,
+     0},
+    {HASH, {"HINCRBY k0 m0 1;HSET k0 m0 5", "HINCRBY k0 m0 2;HINCRBY k0 m0 3"}, true, 0, 0},
     /* A state that knows some of them: with all of them below it, or not; with a whole write that
      * it knows, and with one that it does not. */
     {LIST, {"RPUSH k0 11", "LREM k0 1 1", "RPUSH k0 12", "RPUSH k0 13"}, false, 0x5, 3},
