@@ -77,7 +77,7 @@ void merge_run(struct merge *m, struct window_write *write, int db, struct slice
 struct arrival {
     struct merge_fold fold; /* with it */
     int x;
-    bool is_short;      /* the view has X and what is behind it; neither B nor what is before */
+    bool is_short;      /* the view has X and what is behind it; no state, nor what is before */
     int base_before;    /* B without it */
     bool existed;       /* the key, before */
     bool guessed;       /* the key is in conflict: its dot may be of a write that was void */
@@ -158,9 +158,10 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
     merge_fold_find(m, &a->fold, -1);
 }
 
-/* The same with a short view, where that can tell enough (window_view_behind): without states in
- * the window there is no B, so what is behind X is live unless there is a whole write behind X, and
- * that is in this view, as all is that the rules look at. What a refold would begin from is not. */
+/* The same with a short view, where that can tell enough (window_view_behind): all states are
+ * before X, so they cover nothing behind X, nor X, which is live unless there is a whole write
+ * behind it, and that is in this view, as all is that the rules look at. What a refold would begin
+ * from is not. */
 static bool open_short(const struct merge *m, struct arrival *a, int db, struct slice key,
                        struct dot dot, uint32_t number)
 {
