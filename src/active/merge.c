@@ -109,7 +109,8 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
                                   struct slice key)
 {
     if (a->x < a->fold.whole || (a->fold.base >= 0 && a->fold.base == a->base_before)) {
-        return MERGE_OVER; /* behind it is a whole write, or a state that has it */
+        /* Behind it is a whole write, or a state that has it. */
+        return merge_fold_is_sure(m, &a->fold, a->x, db, key) ? MERGE_OVER : MERGE_NEITHER;
     }
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
         return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
@@ -123,8 +124,12 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
 static enum merge_plan plan_part(const struct merge *m, const struct arrival *a, int db,
                                  struct slice key)
 {
+    bool is_sure = merge_fold_is_sure(m, &a->fold, a->x, db, key);
     if (!merge_fold_is_live(m, &a->fold, a->x)) {
-        return MERGE_OVER;
+        return is_sure ? MERGE_OVER : MERGE_NEITHER;
+    }
+    if (!is_sure) {
+        return MERGE_GUESS;
     }
     if (window_reaches(m, a)) {
         if (m->broken & MERGE_BREAK_STAMP || !any_live_behind(m, a)) {
@@ -355,6 +360,8 @@ static void apply_state(struct merge *m, struct unit *unit, const struct unit_co
     if (a.fold.base == a.x) {
         m->plans[MERGE_REFOLD]++;
         merge_fold_run(m, &a.fold, c->db, key, now_ms);
+    } else if (!merge_fold_is_sure(m, &a.fold, a.x, c->db, key)) {
+        merge_conflict(m, c->db, key, now_ms);
     }
     window_view_deinit(&a.fold.view);
 }

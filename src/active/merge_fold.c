@@ -94,6 +94,16 @@ bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f, i
     return f->whole >= 0 && f->view.writes[f->whole].dot.stamp > window_floor(m->window);
 }
 
+bool merge_fold_is_sure(const struct merge *m, const struct merge_fold *f, int x, int db,
+                        struct slice key)
+{
+    if (f->base <= x || m->broken & MERGE_BREAK_FLOOR) {
+        return true;
+    }
+    const struct window_write *base = &f->view.writes[f->base];
+    return window_holds_for_state(m->window, db, key, base->cover, base->dot.stamp);
+}
+
 /* False: the state's bytes are bad, which its maker's fault is; the key is in conflict. */
 static bool load_state(const struct merge *m, const struct window_write *state, int db,
                        struct slice key)

@@ -381,6 +381,7 @@ enum place {
     PLACE_UNCLEAR, /* not without a look at all */
     PLACE_OVER,    /* void */
     PLACE_LIVE,    /* a part of it */
+    PLACE_DOUBTED, /* void, if the last state is still in force */
 };
 
 /* The last state is there, and no whole write has a later stamp; none that may be there has one
@@ -392,7 +393,11 @@ static enum place place_by_state(const struct merge *m, const struct late *x, ui
     struct window_view alone = {.writes = &state, .count = 1};
     enum place place = PLACE_UNCLEAR;
     if (whole <= merge_fold_void_upto(&alone)) { /* so the state is B */
-        place = merge_fold_is_on_top(m, &state, &x->write) ? PLACE_LIVE : PLACE_OVER;
+        bool is_sure =
+            window_holds_for_state(m->window, x->db, x->name, state.cover, state.dot.stamp);
+        place = merge_fold_is_on_top(m, &state, &x->write) ? PLACE_LIVE
+                : is_sure                                  ? PLACE_OVER
+                                                           : PLACE_DOUBTED;
     }
     mem_free(state.argv);
     return place;
@@ -423,6 +428,11 @@ static bool put_in_without_rules(struct merge *m, struct late *x)
     enum place place = place_of(m, x);
     if (place == PLACE_OVER) {
         m->plans[MERGE_OVER]++;
+        return true;
+    }
+    if (place == PLACE_DOUBTED) {
+        merge_conflict(m, x->db, x->name, x->now_ms);
+        m->plans[MERGE_NEITHER]++;
         return true;
     }
     if (place == PLACE_UNCLEAR || x->now_ms >= x->key->fold_after_ms ||
