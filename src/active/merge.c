@@ -109,8 +109,9 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
                                   struct slice key)
 {
     if (a->x < a->fold.whole || (a->fold.base >= 0 && a->fold.base == a->base_before)) {
-        /* Behind it is a whole write, or a state that has it. */
-        return merge_fold_is_sure(m, &a->fold, a->x, db, key) ? MERGE_OVER : MERGE_NEITHER;
+        /* Behind it is a whole write, or a state that has it; and what has taken that one out of
+         * force was behind it too, for the state's maker knew a whole write. */
+        return MERGE_OVER;
     }
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
         return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
