@@ -5,8 +5,10 @@ from collections import Counter
 
 import pytest
 
-from lib.active import apart, check_equal, check_quiet, make_node, mesh, together
+from lib.active import AT_ONCE, apart, check_equal, check_quiet, digest, make_node, mesh, together
+from lib.bounds import eventually
 from lib.replication import replication
+from lib.server import free_port
 
 __all__ = ["make_node"]  # fixtures
 
@@ -52,6 +54,25 @@ def test_a_queue_on_both_sides(make_node, pops):
         assert numbers == sorted(numbers)
     assert pops == 2 or states(nodes) == before
     check_quiet(nodes)
+
+
+def test_the_log_and_a_replica(make_node, make_server):
+    """They have what was put below later elements as the node itself has it."""
+    nodes = [make_node(["appendonlydir"], appendonly="yes", port=str(free_port())), make_node()]
+    together(*nodes)
+    replica = make_server(dict(AT_ONCE, replicaof=["127.0.0.1", nodes[0].options["port"]]))
+    eventually(lambda: digest(replica) == digest(nodes[0]) and replication(replica)["master_link_status"] == "up", "a replica", 30)
+    apart(*nodes, others=1)
+    for node, name in zip(nodes, "ab"):
+        queue_of(node, name, 5)
+        run(node, [["LPUSH", "front", "%s-%d" % (name, i)] for i in range(100)])
+    together(*nodes)
+    check_equal(nodes, "after")
+    check_quiet(nodes)
+    eventually(lambda: digest(replica) == digest(nodes[0]), "the replica in step", 30)
+    nodes[0].stop()
+    nodes[0].start()
+    assert digest(nodes[0]) == digest(nodes[1])
 
 
 def test_counters_fields_and_entries_on_both_sides(make_node):
