@@ -86,6 +86,7 @@ bool hot_is_plain(const struct effect *effect);
 /* The hash by which a member is known. */
 uint64_t hot_member(struct slice member);
 
+/* Frees what it holds, and leaves it zero. */
 void hot_keys_deinit(struct hot_keys *h);
 /* The key with that hash and name; NULL: it is not hot. */
 struct hot_key *hot_keys_find(const struct hot_keys *h, uint64_t hash, uint32_t db,
