@@ -313,27 +313,41 @@ static struct version_vector *cover_of(const struct merge *m, const struct unit_
 }
 
 /* Where what was told is what is here, it is begun from; false: it cannot be known. */
-static bool take_digest(struct merge *m, struct unit *unit, const struct unit_command *c,
-                        const struct effect *effect, struct version_vector *cover_take)
+static bool take_digest(struct merge *m, const struct unit_command *c,
+                        const struct window_write *state, struct version_vector *cover_take)
 {
-    const struct window_write state = {.dot = unit->dot,
-                                       .number = c->number,
-                                       .effect = *effect,
-                                       .cover = cover_take,
-                                       .argc = c->argc,
-                                       .argv = c->argv,
-                                       .unit = unit,
-                                       .offset = c->offset};
-    struct slice key = c->argv[effect->key];
-    enum merge_digest_fit fit = merge_digest_fits(m, c->db, &state);
+    struct slice key = c->argv[state->effect.key];
+    enum merge_digest_fit fit = merge_digest_fits(m, c->db, state);
     if (fit == MERGE_DIGEST_OTHER) {
         return false;
     }
-    window_add(m->window, unit, c, effect, cover_take);
+    window_add(m->window, state->unit, c, &state->effect, cover_take);
     if (fit == MERGE_DIGEST_SAME) {
-        conflicts_resolve(m->conflicts, c->db, key, unit->dot.stamp);
-        merge_touch(m, c->db, key, unit->dot);
+        conflicts_resolve(m->conflicts, c->db, key, state->dot.stamp);
+        merge_touch(m, c->db, key, state->dot);
     }
+    return true;
+}
+
+/* False: it cannot be begun from, or not in one hold. */
+static bool take_state(struct merge *m, const struct unit_command *c,
+                       const struct window_write *state, struct version_vector *cover_take,
+                       int64_t now_ms)
+{
+    struct slice key = c->argv[state->effect.key];
+    struct arrival a = {0};
+    if (merge_fold_is_too_much(m, c->db, key, state)) {
+        return false;
+    }
+    window_add(m->window, state->unit, c, &state->effect, cover_take);
+    open_arrival(m, &a, c->db, key, state->dot, c->number);
+    if (a.fold.base == a.x) {
+        m->plans[MERGE_REFOLD]++;
+        merge_fold_run(m, &a.fold, c->db, key, now_ms);
+    } else if (!merge_fold_is_sure(m, &a.fold, a.x, c->db, key)) {
+        merge_conflict(m, c->db, key, now_ms);
+    }
+    window_view_deinit(&a.fold.view);
     return true;
 }
 
@@ -342,29 +356,25 @@ static void apply_state(struct merge *m, struct unit *unit, const struct unit_co
 {
     struct slice key = c->argv[effect->key];
     struct version_vector *cover = cover_of(m, c);
+    const struct window_write state = {.dot = unit->dot,
+                                       .number = c->number,
+                                       .effect = *effect,
+                                       .cover = cover,
+                                       .argc = c->argc,
+                                       .argv = c->argv,
+                                       .unit = unit,
+                                       .offset = c->offset};
     bool can_begin = window_holds_for_state(m->window, c->db, key, cover, unit->dot.stamp) ||
                      m->broken & MERGE_BREAK_FLOOR;
-    if (can_begin && effect_is_digest(effect) && take_digest(m, unit, c, effect, cover)) {
-        return;
-    }
-    if (!can_begin || effect_is_digest(effect)) {
+    bool taken = can_begin && (effect_is_digest(effect) ? take_digest(m, c, &state, cover)
+                                                        : take_state(m, c, &state, cover, now_ms));
+    if (!taken) {
         /* What it lacks may be ours alone by now: ours stays, and is told with that in it. */
         mem_free(cover);
         window_pass(m->window, unit, c, effect);
         m->conflicts_seen++;
         conflicts_note(m->conflicts, c->db, key, unit->dot.stamp, now_ms);
-        return;
     }
-    struct arrival a = {0};
-    window_add(m->window, unit, c, effect, cover);
-    open_arrival(m, &a, c->db, key, unit->dot, c->number);
-    if (a.fold.base == a.x) {
-        m->plans[MERGE_REFOLD]++;
-        merge_fold_run(m, &a.fold, c->db, key, now_ms);
-    } else if (!merge_fold_is_sure(m, &a.fold, a.x, c->db, key)) {
-        merge_conflict(m, c->db, key, now_ms);
-    }
-    window_view_deinit(&a.fold.view);
 }
 
 /* ---- a flush ---- */

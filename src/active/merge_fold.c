@@ -94,6 +94,24 @@ bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f, i
     return f->whole >= 0 && f->view.writes[f->whole].dot.stamp > window_floor(m->window);
 }
 
+bool merge_fold_is_too_much(const struct merge *m, int db, struct slice key,
+                            const struct window_write *state)
+{
+    struct window_view view;
+    uint32_t on_top = 0;
+    bool in_force = true;
+    window_view(m->window, db, key, &view);
+    for (uint32_t i = 0; i < view.count && in_force && view.count > MERGE_REFOLD_MAX; i++) {
+        const struct window_write *w = &view.writes[i];
+        if (w->effect.class != EFFECT_STATE && merge_fold_is_on_top(m, state, w)) {
+            on_top++;
+            in_force = !is_whole(w);
+        }
+    }
+    window_view_deinit(&view);
+    return in_force && on_top > MERGE_REFOLD_MAX;
+}
+
 bool merge_fold_is_sure(const struct merge *m, const struct merge_fold *f, int x, int db,
                         struct slice key)
 {

@@ -25,6 +25,10 @@ uint64_t merge_fold_void_upto(const struct window_view *view);
 /* True when there is something to begin from, and all above it is in the window. */
 bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f, int db,
                             struct slice key);
+/* True when a state, which is not in the window, would be begun from, and more is on top of it than
+ * one refold may run. */
+bool merge_fold_is_too_much(const struct merge *m, int db, struct slice key,
+                            const struct window_write *state);
 /* False: a whole write that has left the window may have taken B out of force, and B is behind
  * view.writes[x], so it may say of that one what is not so. */
 bool merge_fold_is_sure(const struct merge *m, const struct merge_fold *f, int x, int db,

@@ -425,11 +425,61 @@ static void test_a_digest_before_a_doubtful_state(void **state)
     drop_pieces(&p);
 }
 
+/* A node that has INCRBY k0 1, so often. */
+static void count_up(struct side *s, int count)
+{
+    struct buf command = {0};
+    side_set_up(s, 100000000, 0);
+    side_put_words(&command, "INCRBY k0 1", NULL, NULL);
+    for (int i = 1; i <= count; i++) {
+        struct unit *u = unit_create(dot_of(FIRST + (uint64_t)(STEP * i), 1, (uint64_t)i), 0,
+                                     buf_slice(&command));
+        assert_non_null(u);
+        take(s, u);
+        unit_release(u);
+    }
+    buf_deinit(&command);
+}
+
+/* A state below more writes than may be run in one hold is not begun from; what it has is put in
+ * when it comes. */
+static void test_a_state_below_very_much(void **state)
+{
+    (void)state;
+    struct unit *five = unit_of("INCRBY k0 5", FIRST + 1, 2);
+    for (int more = 0; more < 2; more++) {
+        int count = MERGE_REFOLD_MAX + more;
+        struct side s, other, in_order;
+        struct buf command = {0};
+        count_up(&s, count);
+        count_up(&other, 0);
+        count_up(&in_order, count + 5);
+        take(&other, five);
+        tell(&other.merge, false, &command);
+        uint64_t stamp = FIRST + (uint64_t)(STEP * count + 1);
+        struct unit *told = unit_create(dot_of(stamp, 3, 1), 0, buf_slice(&command));
+        assert_non_null(told);
+        take(&s, told);
+        assert_int_equal(conflicts_has(s.merge.conflicts, 0, SLICE("k0")), more);
+        assert_int_equal(s.merge.plans[MERGE_REFOLD], 1 - more);
+        take(&s, five);
+        assert_memory_equal(&s.model.values[0][0], &in_order.model.values[0][0],
+                            sizeof(s.model.values[0][0]));
+        buf_deinit(&command);
+        unit_release(told);
+        side_tear_down(&s);
+        side_tear_down(&other);
+        side_tear_down(&in_order);
+    }
+    unit_release(five);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_order),
         cmocka_unit_test(test_a_digest_before_a_doubtful_state),
+        cmocka_unit_test(test_a_state_below_very_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
