@@ -492,7 +492,7 @@ static void test_the_same(void **state)
     counting = model_executor;
     counting.run = run_counted;
     lifts = 0;
-    for (int round = 0; round < UNIT_LONG(48); round++) {
+    for (int round = 0; round < UNIT_LONG(32); round++) {
         size_t family = (size_t)round % FAMILIES;
         bool of_lists = strncmp(families[family][0], "RPUSH", 5) == 0;
         compared += run_round(family, true, of_lists ? in_lists : others);
@@ -511,7 +511,7 @@ static void test_a_short_window(void **state)
     uint64_t plans[2][MERGE_PLANS] = {{0}}, compared = 0;
     counting = model_executor;
     counting.run = run_counted;
-    for (int round = 0; round < UNIT_LONG(48); round++) {
+    for (int round = 0; round < UNIT_LONG(32); round++) {
         compared += run_round((size_t)round % FAMILIES, false, plans);
     }
     assert_true(compared > 1000);
