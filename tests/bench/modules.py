@@ -1,28 +1,32 @@
 #!/usr/bin/python3
 """Commands of modules that people run, here and in redis-server 8.2.3 with the same files (tests/real/fetch gets them):
-CPU an operation; and what a loaded module costs plain GET and SET of ours.  See README.md in this folder.
+CPU an operation; what a loaded module costs plain GET and SET of ours; and what threads of a module and clients leave
+each other.  See README.md in this folder.
 
-    tests/bench/modules.py [--quick] [--only BF.ADD,JSON.GET,FT.SEARCH,plain] [--json FILE] [--server PATH]
+    tests/bench/modules.py [--quick] [--only BF.ADD,JSON.GET,FT.SEARCH,plain,fair] [--json FILE] [--server PATH]
 """
 
 import argparse
 import os
-import platform
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from load import Generator, pairs, series  # noqa: E402
-from report import ratio_measure, save_json, table  # noqa: E402
+from report import Measure, ratio_measure, save_json, table  # noqa: E402
 from rows_load import load_note  # noqa: E402
 from servers import REPOSITORY, Server  # noqa: E402
+from setting import add_options, check_programs, head_of, setting_of  # noqa: E402
 
 FOLDER = os.path.join(REPOSITORY, "build", "real")
+THREADS_MODULE = os.path.join(REPOSITORY, "build", "modules", "threads.so")  # make test-modules
 CLIENTS = 50
 PIPELINES = (1, 32)
 GOAL, PLAIN_GOAL = 1.0, 1.02
+# Of what they do alone each side keeps a tenth at least: nobody starves.
+FAIR_GOAL = 0.1
+MODULE_THREADS = 4
 DOCUMENTS = 10000
 INDEX_WAIT_S = 60.0
 
@@ -71,8 +75,8 @@ class Bench:
         self.pair_count = 3 if options.quick else 5
         self.running = []
 
-    def server(self, path, module):
-        server = Server(path, 1, self.server_core, options={"loadmodule": [module]} if module else None)
+    def server(self, path, module, threads=1, cores=None):
+        server = Server(path, threads, cores or self.server_core, options={"loadmodule": [module]} if module else None)
         server.__enter__()
         self.running.append(server)
         return server
@@ -111,34 +115,56 @@ def measure_plain(bench, options, row):
     return measures
 
 
+def turns_a_second(server, meanwhile):
+    """Of the module's threads, each of which adds one to the key in a turn, while meanwhile() runs; with its result."""
+    with server.client() as client:
+        begin, before = time.monotonic(), int(client.call("GET", "turns") or 0)
+        result = meanwhile()
+        turns = int(client.call("GET", "turns")) - before
+        return turns / (time.monotonic() - begin), result
+
+
+def measure_fair_server(bench, server, row, who):
+    """Clients alone, threads of a module alone, both."""
+    def load():
+        return bench.generator.run(server, "--duration", bench.window_s, "-t", "get", "-r", 100000, "-c", CLIENTS, "-P", 32)["rps"]
+
+    clients_alone = load()
+    asking = server.client()
+    asking.send("TH.COUNT", "turns", MODULE_THREADS, 2**40)
+    turns_alone, _ = turns_a_second(server, lambda: time.sleep(bench.window_s))
+    turns, clients = turns_a_second(server, load)
+    asking.close()
+    return [Measure(row, "%s: GETs beside %d threads that lock; alone" % (who, MODULE_THREADS), clients, clients_alone,
+                    clients / clients_alone, FAIR_GOAL, "above", "1/s"),
+            Measure(row, "%s: their turns beside GETs; alone" % who, turns, turns_alone, turns / turns_alone, FAIR_GOAL, "above", "1/s")]
+
+
+def measure_fair(bench, options, row):
+    measures = []
+    cores = "%s,%s" % (options.generator_core, options.server_core)
+    for who, path, threads in (("1 server thread", options.server, 1), ("2 server threads", options.server, 2),
+                               ("redis-server", options.oracle, 1)):
+        measures += measure_fair_server(bench, bench.server(path, THREADS_MODULE, threads, cores), row, who)
+        bench.end_all()
+    return measures
+
+
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--only", default="", help="of the names of cases, and plain, these")
-    parser.add_argument("--quick", action="store_true", help="short windows")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there as well")
-    parser.add_argument("--server", type=os.path.abspath, default=os.environ.get(
-        "KEYDB_SERVER", os.path.join(REPOSITORY, "src", "keydb-server")), help="the program measured")
-    parser.add_argument("--oracle", type=os.path.abspath, default=os.path.join(FOLDER, "redis-server"), help="the program it is compared with")
-    parser.add_argument("--generator", default=None, help="keydb-benchmark")
-    parser.add_argument("--server-core", default="1", help="core of the servers (1)")
-    parser.add_argument("--generator-core", default="0", help="core of the generator (0)")
+    parser.add_argument("--only", default="", help="of the names of cases, plain and fair, these")
+    add_options(parser, os.path.join(FOLDER, "redis-server"))
     return parser.parse_args()
-
-
-def version_of(path):
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or path
 
 
 def main():
     options = parse_options()
-    missing = [path for path in (options.server, options.oracle) if not os.access(path, os.X_OK)]
-    if missing:
-        sys.exit("no program at %s (make builds ours, tests/real/fetch gets redis-server and the modules)" % missing[0])
+    check_programs(options, "make builds ours, tests/real/fetch gets redis-server and the modules")
     wanted = [word.lower() for word in options.only.split(",") if word]
     bench, measures, failed = Bench(options), [], []
     jobs = [(case[0], lambda row, case=case: measure_case(bench, options, row, case)) for case in CASES]
     jobs.append(("plain", lambda row: measure_plain(bench, options, row)))
+    jobs.append(("fair", lambda row: measure_fair(bench, options, row)))
     for row, (name, job) in enumerate(jobs, 1):
         if wanted and name.lower() not in wanted:
             continue
@@ -149,10 +175,8 @@ def main():
             failed.append(name)
         finally:
             bench.end_all()
-    setting = {"ours": version_of(options.server), "oracle": version_of(options.oracle), "kernel": platform.release(),
-               "cores": os.cpu_count(), "pairs": bench.pair_count, "window_s": bench.window_s, "time": time.strftime("%Y-%m-%d %H:%M:%S")}
-    print("ours:   %(ours)s\noracle: %(oracle)s\n%(cores)s cores, Linux %(kernel)s, %(pairs)s pairs of %(window_s)s s windows, %(time)s\n"
-          % setting)
+    setting = setting_of(options, bench)
+    print(head_of(setting))
     print(table(measures))
     if options.json:
         save_json(options.json, setting, measures)

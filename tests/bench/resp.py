@@ -22,12 +22,15 @@ class Client:
         self.stream.close()
         self.socket.close()
 
-    def call(self, *words):
+    def send(self, *words):
         parts = [b"*%d\r\n" % len(words)]
         for word in words:
             data = word if isinstance(word, bytes) else str(word).encode()
             parts.append(b"$%d\r\n%s\r\n" % (len(data), data))
         self.socket.sendall(b"".join(parts))
+
+    def call(self, *words):
+        self.send(*words)
         return self._read()
 
     def _read(self):

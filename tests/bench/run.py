@@ -7,8 +7,6 @@ figures stand to the goals of DESIGN.md, section 10.  See README.md in this fold
 
 import argparse
 import os
-import platform
-import subprocess
 import sys
 import time
 
@@ -25,7 +23,8 @@ import rows_types  # noqa: E402
 from load import Generator  # noqa: E402
 from report import save_json, table  # noqa: E402
 from resp import ReplyError  # noqa: E402
-from servers import ORACLE, REPOSITORY, Server  # noqa: E402
+from servers import ORACLE, Server  # noqa: E402
+from setting import add_options, check_programs, head_of, setting_of  # noqa: E402
 
 # In this order, because rows 1-4, 9 and 14 share a pair of servers; the table is sorted.
 ROWS = {
@@ -124,30 +123,10 @@ def parse_options():
     parser.add_argument("--every-command", nargs="?", const="", metavar="PART",
                         help="only rows 21 and 22; of the commands those that have PART in their name")
     parser.add_argument("--active", action="store_true", help="only rows 23 to 28: active nodes")
-    parser.add_argument("--quick", action="store_true", help="short windows, a tenth of the keys")
-    parser.add_argument("--json", metavar="FILE", help="write all figures there as well")
     parser.add_argument("--pairs", type=int, help="pairs of windows (5; quick: 3)")
     parser.add_argument("--grow-to", type=int, help="keys at the end of row 12 (16,000,000)")
-    parser.add_argument("--server", default=os.environ.get(
-        "KEYDB_SERVER", os.path.join(REPOSITORY, "src", "keydb-server")), help="the program measured")
-    parser.add_argument("--oracle", default=ORACLE, help="the program it is compared with")
-    parser.add_argument("--generator", default=None, help="keydb-benchmark")
-    parser.add_argument("--server-core", default="1", help="core of the servers (1)")
-    parser.add_argument("--generator-core", default="0", help="core of the generator (0)")
+    add_options(parser, ORACLE)
     return parser.parse_args()
-
-
-def version_of(path):
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or path
-
-
-def check_setting(options):
-    missing = [path for path in (options.server, options.oracle) if not os.access(path, os.X_OK)]
-    if missing:
-        sys.exit("no program at %s (make builds ours; the oracle is Debian's redis-server)" % missing[0])
-    if os.cpu_count() < 2 and options.server_core != options.generator_core:
-        sys.exit("one core: give --server-core 0 --generator-core 0, and believe no figure")
 
 
 def run_rows(bench, wanted):
@@ -175,22 +154,16 @@ def main():
         options.only = EVERY_COMMAND if not options.every_command else [21]
     if options.active:
         options.only = ACTIVE
-    check_setting(options)
+    check_programs(options, "make builds ours; the oracle is Debian's redis-server")
     bench = Bench(options)
     bench.failed = []
-    setting = {
-        "ours": version_of(options.server), "oracle": version_of(options.oracle),
-        "kernel": platform.release(), "cores": os.cpu_count(), "window_s": bench.window_s,
-        "pairs": bench.pair_count, "keys": bench.keys, "quick": options.quick,
-        "time": time.strftime("%Y-%m-%d %H:%M:%S"),
-    }
+    setting = dict(setting_of(options, bench), keys=bench.keys)
     measures = []
     try:
         measures = run_rows(bench, options.only)
     finally:
         bench.end_all()
-    print("ours:   %(ours)s\noracle: %(oracle)s\n%(cores)s cores, Linux %(kernel)s, %(pairs)s pairs of "
-          "%(window_s)s s windows, %(keys)s keys, %(time)s\n" % setting)
+    print(head_of(setting, "%s keys, " % bench.keys))
     print(table(measures))
     if bench.failed:
         print("\nnot measured: rows %s" % ", ".join(map(str, bench.failed)))

@@ -42,6 +42,20 @@ def test_rules(words, ours, theirs, same):
     assert (found is None) == same, rule_for(program[0])[0]
 
 
+@pytest.mark.parametrize("words,ours,theirs", [
+    (b"TTL k", b":100\r\n", b":80\r\n"),
+    (b"PEXPIRETIME k", b":4000000020000\r\n", b":4000000000000\r\n"),
+    (b"XPENDING s g", b"*1\r\n*4\r\n+1-1\r\n+c\r\n:0\r\n:1\r\n", b"*1\r\n*4\r\n+1-1\r\n+c\r\n:20000\r\n:1\r\n"),
+])
+def test_times_may_differ_by_what_the_run_took(words, ours, theirs):
+    """On a machine that stands still for twenty seconds between the two servers."""
+    program = [words.split() + [b"-", b"+", b"9"] * words.startswith(b"X")]
+    a, b = reply(ours), reply(theirs)
+    assert first_mismatch(program, [a], [b], [])
+    a.took_s = b.took_s = 16
+    assert not first_mismatch(program, [a], [b], [])
+
+
 def test_intended_differences_cover_only_what_they_name():
     known = [Difference("GET", "for this test", ours=lambda r: r.raw == b"+a\r\n")]
     a, b, c = reply(b"+a\r\n"), reply(b"+b\r\n"), reply(b"+c\r\n")

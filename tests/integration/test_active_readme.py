@@ -104,7 +104,7 @@ def test_two_nodes_of_a_primary_and_its_replica(shell, make_server):
         eventually(lambda: in_step(primary, replica), "in step", 30)
         for command, _ in block:
             assert shell.run(command) == "OK", command
-        assert a.call("WAIT", 1, 20000) == 1 and b.call("WAIT", 1, 20000) == 1
+        assert a.call("WAIT", 1, 0) == 1 and b.call("WAIT", 1, 0) == 1
         b.ok("SET", "k", "w")
         eventually(lambda: a.call("GET", "k") == b"w", "both take writes", 20)
     shell.ports.clear()

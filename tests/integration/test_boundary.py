@@ -320,5 +320,7 @@ def test_the_same_key_twice(client, oracle, call):
                     c.ok("SET", "k", value, "EX", "1000")
             assert client.call(*call) == other.call(*call)
             assert client.call("GET", "k") == other.call("GET", "k")
-            assert abs(client.call("TTL", "k") - other.call("TTL", "k")) <= 5
+            # Of the thousand seconds as many may have passed as a machine stands still; none, or no time at all, is wrong.
+            left = [c.call("TTL", "k") for c in (client, other)]
+            assert left[0] == left[1] < 0 or min(left) > 0 and max(left) <= 1000
             assert client.call("DBSIZE") == other.call("DBSIZE")

@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from lib.bounds import BoundPassed, eventually
+from lib.bounds import Bound, BoundPassed, eventually
 from lib.cli import CLI, PATIENCE_S, ROOT, THEIRS, Canned, Outcome, Prompt, cli, run, same
 from lib.server import closed_port, free_port, listens
 
@@ -40,7 +40,7 @@ class Oracle:
 
     def _listens(self):
         """Itself, not whoever else has been given the port meanwhile: then it ends."""
-        deadline = time.monotonic() + PATIENCE_S
+        bound = Bound(PATIENCE_S)
         while self.process.poll() is None:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
@@ -48,7 +48,7 @@ class Oracle:
                     return True
             except OSError:
                 pass
-            if time.monotonic() > deadline:
+            if not bound.left():
                 self.stop()
                 raise BoundPassed("nobody listens")
             time.sleep(0.02)
@@ -640,11 +640,13 @@ def test_help_without_a_server():
 
 def read_until(stream, wanted, patience_s=PATIENCE_S):
     data = b""
-    deadline = time.monotonic() + patience_s
+    bound = Bound(patience_s)
     while wanted not in data:
-        ready = select.select([stream], [], [], max(0, deadline - time.monotonic()))[0]
-        if not ready:
+        left = bound.left()
+        if not left:
             raise BoundPassed("waited for %r, got %r" % (wanted, data))
+        if not select.select([stream], [], [], left)[0]:
+            continue
         piece = os.read(stream.fileno(), 65536)
         assert piece, "ended with %r" % data
         data += piece

@@ -2,11 +2,16 @@
 an error, hangs on to life or leaves something behind is noticed."""
 
 import os
+import socket
 import stat
+import threading
 
 import pytest
 
+import lib.bounds
 import lib.server
+from lib.bounds import Bound, BoundPassed, eventually
+from lib.door import Door
 from lib.resp import Decoder, Error, Malformed, Map, Push, Set, Simple, encode
 from lib.server import Server, StartFailed, is_redis, server_path
 
@@ -137,6 +142,44 @@ def test_death_is_noticed(threads):
     server.stop()
     assert "died" in server.problems()
     server.remove()
+
+
+def test_a_door_that_is_closed():
+    """Nobody listens any more, and no thread is left that could take another listener's connections."""
+    served = []
+    door = Door(served.append)
+    socket.create_connection(("127.0.0.1", door.port)).close()
+    eventually(lambda: served, "served")
+    before = threading.active_count()
+    door.close()
+    assert threading.active_count() < before
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", door.port))
+
+
+@pytest.fixture(name="clock")
+def _clock(monkeypatch):
+    """A hand to move what bounds see of time."""
+    hand = [1000.0]
+    monkeypatch.setattr(lib.bounds.time, "monotonic", lambda: hand[0])
+    return hand
+
+
+def test_a_bound_passes(clock):
+    bound = Bound(5)
+    for _ in range(9):
+        assert 0 < bound.left() <= Bound.COUNTED_S / 2  # who waits looks again in time
+        clock[0] += 0.5
+    clock[0] += 0.5
+    assert bound.left() == 0
+
+
+def test_a_machine_that_stands_still_takes_nothing_from_a_bound(clock):
+    bound = Bound(5)
+    clock[0] += 3600
+    assert bound.left() > 0
+    with pytest.raises(BoundPassed):
+        eventually(lambda: clock.__setitem__(0, clock[0] + 1), "never", pause_s=0)
 
 
 def test_a_port_that_was_taken_meanwhile(make_server, monkeypatch):

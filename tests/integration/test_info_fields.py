@@ -179,5 +179,5 @@ def test_reset_sets_to_zero_what_the_oracle_does(make_server, make_oracle, play)
     apart = {"io_threads_active", "io_threaded_reads_processed", "io_threaded_writes_processed",
              "client_recent_max_input_buffer", "client_recent_max_output_buffer", "current_fork_perc",
              "mem_clients_normal", "mem_fragmentation_bytes", "lru_clock", "instantaneous_ops_per_sec",
-             "instantaneous_input_kbps", "instantaneous_output_kbps"}
+             "instantaneous_input_kbps", "instantaneous_output_kbps", "expired_stale_perc"}
     assert theirs - ours - apart - {"total_net_output_bytes", "total_writes_processed"} == set()

@@ -2,12 +2,12 @@
 after repl-timeout, and nobody else waits for him longer than that."""
 
 import contextlib
-import socket
 import threading
 
 import pytest
 
 from lib.bounds import eventually
+from lib.door import Door
 from lib.primary import HISTORY
 from lib.replica import MODERN, Played
 from lib.replication import replication
@@ -118,27 +118,21 @@ class Mute:
     """Accepts, and answers `count` times."""
 
     def __init__(self, count):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port, self.count, self.seen = self.listener.getsockname()[1], count, 0
-        self.socks = []
-        threading.Thread(target=self._serve, daemon=True).start()
+        self.count, self.seen, self.socks = count, 0, []
+        self.door = Door(self._serve)
+        self.port = self.door.port
 
-    def _serve(self):
-        while True:
-            try:
-                sock, _ = self.listener.accept()
-            except OSError:
-                return
-            self.seen += 1
-            self.socks.append(sock)
-            with contextlib.suppress(OSError):  # it may have given up meanwhile, and comes again
-                for i in range(self.count):
-                    if i < 4:
-                        sock.recv(4096)
-                    sock.sendall(ANSWERS[i])
+    def _serve(self, sock):
+        self.socks.append(sock)
+        self.seen = len(self.socks)
+        with contextlib.suppress(OSError):  # it may have given up meanwhile, and comes again
+            for i in range(self.count):
+                if i < 4:
+                    sock.recv(4096)
+                sock.sendall(ANSWERS[i])
 
     def close(self):
-        self.listener.close()
+        self.door.close()
         for sock in self.socks:
             sock.close()
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lib.bounds import BoundPassed, eventually, scaled
+from lib.bounds import Bound, BoundPassed, eventually, scaled
 from lib.primary import HandMadePrimary
 from lib.replication import Load, everything, replication
 from lib.seeds import generator
@@ -116,8 +116,8 @@ def told(nodes):
 
 def check_quiet(nodes):
     """Nothing is told any more: no conflict goes on for ever."""
-    deadline = time.monotonic() + scaled(60)
-    while time.monotonic() < deadline:
+    bound = Bound(scaled(60))
+    while bound.left():
         before = told(nodes)
         time.sleep(scaled(0.4))
         if told(nodes) == before and all(conflicts == "0" for _, conflicts in before):

@@ -34,14 +34,33 @@ def scaled(seconds):
     return seconds * FACTOR
 
 
+class Bound:
+    """What a wait may take, in seconds as they are (not scaled). Who waits asks for what is left, waits for no
+    longer, and asks again. A machine that stands still takes nothing from it: of the time between two looks
+    COUNTED_S count at most."""
+
+    COUNTED_S = 2.0
+
+    def __init__(self, seconds):
+        self._left_s = seconds
+        self._looked_s = time.monotonic()
+
+    def left(self):
+        """For how long to wait now; nothing (0) where the bound has passed."""
+        now_s = time.monotonic()
+        self._left_s -= min(now_s - self._looked_s, self.COUNTED_S)
+        self._looked_s = now_s
+        return max(0, min(self._left_s, self.COUNTED_S / 2))
+
+
 def eventually(condition, what, bound_s=10.0, pause_s=0.01):
     """Wait until condition() is true and give its value; fail after the bound."""
-    deadline = time.monotonic() + scaled(bound_s)
+    bound = Bound(scaled(bound_s))
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        if not bound.left():
             raise BoundPassed("not within %g s: %s (last: %r)"
                               % (scaled(bound_s), what, value))
         time.sleep(pause_s)

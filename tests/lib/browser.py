@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from lib.bounds import BoundPassed, scaled
+from lib.bounds import Bound, BoundPassed, scaled
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "headless_shell")
 
@@ -70,14 +70,14 @@ class Browser:
 
     # -- the protocol
 
-    def _message(self, deadline):
+    def _message(self, bound):
         while b"\0" not in self.unread:
             try:
                 more = os.read(self.from_browser, 1 << 20)
                 assert more, "the browser has ended"
                 self.unread += more
             except BlockingIOError:
-                if time.monotonic() > deadline:
+                if not bound.left():
                     raise BoundPassed("the browser does not answer") from None
                 time.sleep(0.01)
         text, _, self.unread = self.unread.partition(b"\0")
@@ -91,9 +91,9 @@ class Browser:
         data = json.dumps(message).encode() + b"\0"
         while data:
             data = data[os.write(self.to_browser, data):]
-        deadline = time.monotonic() + scaled(30)
+        bound = Bound(scaled(30))
         while True:
-            got = self._message(deadline)
+            got = self._message(bound)
             if got.get("id") == self.number:
                 assert "error" not in got, (method, got["error"])
                 return got["result"]

@@ -6,13 +6,12 @@ import pty
 import re
 import select
 import signal
-import socket
 import subprocess
 import termios
-import threading
 import time
 
-from lib.bounds import BoundPassed
+from lib.bounds import Bound, BoundPassed
+from lib.door import Door
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -72,19 +71,8 @@ class Listener:
     """A port whose connections are served by `_serve`, each in a thread, until `stop`."""
 
     def __init__(self):
-        self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1", 0))
-        self.listener.listen(8)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                connection = self.listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self._serve_and_close, args=(connection,), daemon=True).start()
+        self.door = Door(self._serve_and_close)
+        self.port = self.door.port
 
     def _serve_and_close(self, connection):
         try:
@@ -94,7 +82,7 @@ class Listener:
             pass
 
     def stop(self):
-        self.listener.close()
+        self.door.close()
 
 
 class Canned(Listener):
@@ -164,15 +152,17 @@ class Prompt:
     def expect(self, wanted):
         """Reads until `wanted` (a regular expression) appears; returns what came before it and
         with it."""
-        deadline = time.monotonic() + PATIENCE_S
+        bound = Bound(PATIENCE_S)
         while True:
             found = re.search(wanted, self.seen, re.DOTALL)
             if found:
                 data, self.seen = self.seen[: found.end()], self.seen[found.end() :]
                 return data
-            ready = select.select([self.fd], [], [], max(0, deadline - time.monotonic()))[0]
-            if not ready:
+            left = bound.left()
+            if not left:
                 raise BoundPassed("waited for %r, got %r" % (wanted, self.seen))
+            if not select.select([self.fd], [], [], left)[0]:
+                continue
             try:
                 piece = os.read(self.fd, 65536)
             except OSError:
@@ -200,9 +190,9 @@ class Prompt:
 
     def status(self):
         """Waits for the end, with all that it has printed in `seen`; the wait status."""
-        deadline = time.monotonic() + PATIENCE_S
+        bound = Bound(PATIENCE_S)
         is_open = True
-        while time.monotonic() < deadline:
+        while bound.left():
             is_open = is_open and self.take()
             if is_open:
                 continue

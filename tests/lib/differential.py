@@ -6,15 +6,19 @@ reason, in differential/differences.py.  A program that differs is cut down to t
 are needed to show it before it is reported.
 """
 
+import time
+
 from lib.resp import Closed, Error, Malformed, Map, Timeout, encode
 
 
 class Reply:
-    """raw bytes and decoded tree of one reply; None and a text where no reply came."""
+    """raw bytes and decoded tree of one reply; None and a text where no reply came.  took_s: how long
+    the run of both servers took that it is of: times and ages in it may differ by that much."""
 
     def __init__(self, raw, tree):
         self.raw = raw
         self.tree = tree
+        self.took_s = 0
 
     def is_error(self):
         return isinstance(self.tree, Error)
@@ -37,6 +41,13 @@ def _close(tolerance):
         if not both or a.tree < 0 or b.tree < 0:
             return a.raw == b.raw
         return abs(a.tree - b.tree) <= tolerance
+    return compare
+
+
+def _time_passes(units_per_s):
+    """A time or what is left of one: a second is lost by rounding."""
+    def compare(a, b, words):
+        return _close((5 + a.took_s) * units_per_s)(a, b, words)
     return compare
 
 
@@ -149,10 +160,11 @@ def _without(tree, key):
     return [_without(v, key) for v in tree[:at] + tree[at + 2:]]
 
 
-def _same_but_times(a, b, tolerance_ms=5000):
+def _same_but_times(a, b, took_s):
     """Equal trees, but for numbers that are times of the clock or pairs of ages."""
     if isinstance(a, (list, tuple)) and type(a) is type(b):
-        return len(a) == len(b) and all(map(_same_but_times, a, b))
+        return len(a) == len(b) and all(_same_but_times(x, y, took_s) for x, y in zip(a, b))
+    tolerance_ms = (5 + took_s) * 1000
     times = isinstance(a, int) and isinstance(b, int) and min(a, b) > 10**12
     return type(a) is type(b) and (a == b or times and abs(a - b) < tolerance_ms)
 
@@ -165,7 +177,7 @@ def _stream_info(a, b, words):
     trees = [a.tree, b.tree]
     for key in (b"active-time", b"radix-tree-keys", b"radix-tree-nodes", b"entries-read", b"lag"):
         trees = [_without(tree, key) for tree in trees]
-    return a.raw[:3] == b.raw[:3] and _same_but_times(*trees)
+    return a.raw[:3] == b.raw[:3] and _same_but_times(*trees, a.took_s)
 
 
 def _stream_groups(a, b, _):
@@ -185,7 +197,7 @@ def _ages_as_times(tree, at):
 def _pending(a, b, words):
     if a.is_error() or b.is_error() or len(words) < 4:
         return a.raw == b.raw
-    return _same_but_times(_ages_as_times(a.tree, 2), _ages_as_times(b.tree, 2))
+    return _same_but_times(_ages_as_times(a.tree, 2), _ages_as_times(b.tree, 2), a.took_s)
 
 
 def _stream_consumers(a, b, _):
@@ -195,14 +207,14 @@ def _stream_consumers(a, b, _):
     rows = [[dict(c if isinstance(c, Map) else zip(c[0::2], c[1::2])) for c in r.tree] for r in (a, b)]
     ours, theirs = ([[c[b"name"], c[b"pending"], c[b"idle"]] for c in r] for r in rows)
     return a.raw[:1] == b.raw[:1] and all(b"inactive" in c for c in rows[0]) and \
-        _same_but_times(_ages_as_times(ours, 2), _ages_as_times(theirs, 2))
+        _same_but_times(_ages_as_times(ours, 2), _ages_as_times(theirs, 2), a.took_s)
 
 
 # name of the rule, the first words it is for ($: and no more), comparison.  The first that fits
 # is used.
 RULES = [
-    ("seconds pass", ["TTL", "EXPIRETIME"], _close(5)),
-    ("milliseconds pass", ["PTTL", "PEXPIRETIME"], _close(5000)),
+    ("seconds pass", ["TTL", "EXPIRETIME"], _time_passes(1)),
+    ("milliseconds pass", ["PTTL", "PEXPIRETIME"], _time_passes(1000)),
     ("tables have their own order", ["KEYS", "SCAN"], _unordered),
     ("tables have their own order", ["HGETALL"], _unordered_pairs),
     ("tables have their own order", ["HKEYS", "HVALS"], _unordered),
@@ -296,6 +308,8 @@ def first_mismatch(program, ours, theirs, differences):
         if at >= len(ours) or at >= len(theirs):
             break
         a, b = ours[at], theirs[at]
+        if a.raw is not None and a.raw == b.raw:
+            continue
         name, compare = rule_for(words)
         if a.raw is not None and b.raw is not None and compare(a, b, words):
             continue
@@ -325,7 +339,10 @@ class Pair:
             return replies(client, program, pipelined)
 
     def compare(self, program, pipelined=True):
+        begin = time.monotonic()
         ours, theirs = (self._run_one(s, program, pipelined) for s in self.servers)
+        for reply in ours + theirs:
+            reply.took_s = time.monotonic() - begin
         return first_mismatch(program, ours, theirs, self.differences)
 
     def check(self, program, seed, pipelined=True):

@@ -7,12 +7,10 @@
 """
 
 import random
-import socket
-import threading
 import time
 
+from lib.door import Door
 from lib.resp import Connection, encode
-from lib.server import serve_all
 
 
 class FaultyProxy:
@@ -21,14 +19,11 @@ class FaultyProxy:
     def __init__(self, server_address, fault):
         self.server_address, self.fault = server_address, fault
         self.old = {}
-        self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1", 0))
-        self.listener.listen(64)
-        self.address = self.listener.getsockname()
-        threading.Thread(target=serve_all, args=(self.listener, self._serve), daemon=True).start()
+        self.door = Door(self._serve)
+        self.address = ("127.0.0.1", self.door.port)
 
     def close(self):
-        self.listener.close()
+        self.door.close()
 
     def _serve(self, sock):
         with sock, Connection(self.server_address) as server:

@@ -8,8 +8,8 @@ import threading
 import time
 import uuid
 
+from lib.door import Door
 from lib.resp import Closed, Connection, Error, Map, Simple, Timeout, encode
-from lib.server import serve_all
 
 HISTORY_CHARS = 40
 # What clients of it may write, in forms that need no rewriting.
@@ -106,13 +106,9 @@ class Node(Author):
         self.replicas, self.asked = [], []  # who pulls; the words of each PSYNC
         self.positions = {}  # of each peer: how far its stream was heard
         self.paused = self.over = False
-        self.listener = socket.socket()
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(("127.0.0.1", port or 0))
-        self.listener.listen(64)
-        self.port = self.listener.getsockname()[1]
         self.socks = []
-        threading.Thread(target=serve_all, args=(self.listener, self._serve), daemon=True).start()
+        self.door = Door(self._serve, port or 0)
+        self.port = self.door.port
         threading.Thread(target=self._hear, daemon=True).start()
 
     # ---- what it says
@@ -265,7 +261,7 @@ class Node(Author):
     def close(self):
         self.over = True
         self.inbox.put(None)
-        self.listener.close()
+        self.door.close()
         for sock in self.socks:
             try:
                 sock.shutdown(socket.SHUT_RDWR)

@@ -2,11 +2,9 @@
 test, which sends what it likes."""
 
 import queue
-import socket
-import threading
 
 from lib.bounds import BoundPassed, scaled
-from lib.server import serve_all
+from lib.door import Door
 
 HISTORY = b"0123456789abcdef" * 2 + b"01234567"
 OTHER = b"fedcba9876543210" * 2 + b"fedcba98"
@@ -40,14 +38,10 @@ class HandMadePrimary:
     def __init__(self, capa=b"+OK", asks=b"PSYNC"):
         self.capa = capa
         self.asks = asks
-        self.listener = socket.socket()
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(("127.0.0.1", 0))
-        self.listener.listen(16)
-        self.port = self.listener.getsockname()[1]
         self.waiting = queue.Queue()
         self.socks = []
-        threading.Thread(target=serve_all, args=(self.listener, self._greet), daemon=True).start()
+        self.door = Door(self._greet)
+        self.port = self.door.port
 
     def transfer(self, bound_s=30.0):
         try:
@@ -56,7 +50,7 @@ class HandMadePrimary:
             raise BoundPassed("no replica asks for the stream") from None
 
     def close(self):
-        self.listener.close()
+        self.door.close()
         for sock in self.socks:
             sock.close()
 

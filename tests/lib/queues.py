@@ -19,7 +19,7 @@ import multiprocessing
 import time
 import traceback
 
-from lib.bounds import scaled
+from lib.bounds import Bound, scaled
 from lib.resp import Connection, Error, encode
 from lib.seeds import generator
 
@@ -157,10 +157,10 @@ def record(address, plans, keys):
     history, trouble = [], []
     try:
         with Connection(address) as feeder:
-            end = time.monotonic() + scaled(ROUND_BOUND_S)
+            bound = Bound(scaled(ROUND_BOUND_S))
             serial = 0
             while not all(pipe.poll(0) for _, pipe in workers):
-                if time.monotonic() > end:
+                if not bound.left():
                     trouble.append("a client waits though its keys are fed")
                     break
                 serial += 1

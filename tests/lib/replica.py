@@ -3,7 +3,7 @@
 import re
 
 from lib.bounds import eventually
-from lib.resp import Closed, Connection
+from lib.resp import Connection
 
 # What it tells of itself: it takes a data set by a mark, and goes on after a change of the id.
 MODERN = ("capa", "eof", "capa", "psync2")
@@ -31,22 +31,16 @@ class Played:
         return got
 
     def bytes_all(self, mark):
-        """Everything up to the mark."""
+        """Everything up to the mark. Behind it may be line feeds, no more: the stream waits for an acknowledgement."""
         got = bytearray()
-        while got[-len(mark):] != mark:
-            piece = self.c.sock.recv(1 << 20)
-            if not piece:
-                raise Closed("by the primary")
-            got += piece
-        return bytes(got[:-len(mark)])
+        while not got.rstrip(b"\n").endswith(mark):
+            got += self.c.receive(1 << 20)
+        return bytes(got.rstrip(b"\n")[:-len(mark)])
 
     def take(self, n):
         got = b""
         while len(got) < n:
-            piece = self.c.sock.recv(n - len(got))
-            if not piece:
-                raise Closed("by the primary")
-            got += piece
+            got += self.c.receive(n - len(got))
         return got
 
     def full(self, old=False):

@@ -22,12 +22,14 @@ import socket
 import termios
 import time
 
-from lib.bounds import FACTOR, SILENCE_FACTOR, BoundPassed, scaled
+from lib.bounds import FACTOR, SILENCE_FACTOR, Bound, BoundPassed, scaled
 
 CRLF = b"\r\n"
 MAX_LINE_BYTES = 1 << 20
 MAX_BULK_BYTES = 1 << 30
 MAX_DEPTH = 64
+# Of what is taken in before it is taken apart.
+LONG_BYTES, MANY_BYTES = 1 << 16, 8 << 20
 
 _INTEGER = re.compile(rb"(0|-?[1-9][0-9]*)\Z")
 _LENGTH = re.compile(rb"(0|[1-9][0-9]*)\Z")
@@ -133,6 +135,10 @@ class Decoder:
 
     def feed(self, data):
         self._buffer += data
+
+    def size(self):
+        """How many bytes are there and not yet part of a reply."""
+        return len(self._buffer) - self._start
 
     def pending(self):
         """Bytes that are there and not yet part of a reply."""
@@ -337,9 +343,9 @@ class Connection:
         for piece in pieces:
             self.sock.sendall(piece)
             if self.is_unix:
-                deadline = time.monotonic() + self.timeout_s
+                bound = Bound(self.timeout_s)
                 while unread_by_peer(self.sock):
-                    if time.monotonic() > deadline:
+                    if not bound.left():
                         raise Timeout("the server does not read")
                     time.sleep(0)
             else:
@@ -347,27 +353,46 @@ class Connection:
 
     # -- receiving
 
-    def _receive(self, deadline):
-        left = deadline - time.monotonic()
-        if left <= 0 or not wait_for(self.sock, left)[0]:
-            raise Timeout("no reply within the bound; pending %r" % self.decoder.pending()[:200])
+    def _readable(self, seconds):
+        """Waits no longer than that for something to read."""
+        return wait_for(self.sock, seconds)[0]
+
+    def receive(self, size, bound=None):
+        """Up to so many bytes as they come, past the decoder."""
+        bound = bound or Bound(self.timeout_s)
+        while True:
+            left = bound.left()
+            if not left:
+                raise Timeout("nothing within the bound; pending %r" % self.decoder.pending()[:200])
+            if not self._readable(left):
+                continue
+            try:
+                data = self.sock.recv(size)
+            except ConnectionResetError:
+                raise Closed("connection reset") from None
+            except BlockingIOError:
+                continue
+            if not data:
+                raise Closed("end of stream; pending %r" % self.decoder.pending()[:200])
+            return data
+
+    def _receive(self, bound):
+        self.decoder.feed(self.receive(1 << 18, bound))
+        # A long reply is taken apart from its beginning each time: first all of it that is there.
         try:
-            data = self.sock.recv(1 << 18)
-        except ConnectionResetError:
-            raise Closed("connection reset") from None
-        if not data:
-            raise Closed("end of stream; pending %r" % self.decoder.pending()[:200])
-        self.decoder.feed(data)
+            while LONG_BYTES < self.decoder.size() < MANY_BYTES and self._readable(0):
+                self.decoder.feed(self.receive(1 << 18, bound))
+        except Closed:
+            pass  # said again, after what came before it
 
     def read_frame(self, timeout_s=None):
         """(raw, tree) of the next frame of any kind, push or reply."""
-        bound = self.timeout_s if timeout_s is None else scaled(timeout_s)
-        deadline = time.monotonic() + bound
+        bound = Bound(self.timeout_s if timeout_s is None else scaled(timeout_s))
         while True:
             frame = self.decoder.next()
             if frame is not None:
                 return frame
-            self._receive(deadline)
+            self._receive(bound)
 
     def read_reply(self):
         """(raw, tree) of the next reply; pushes before it are put aside in self.pushes."""
@@ -397,7 +422,7 @@ class Connection:
         .replies."""
         replies = []
         view = memoryview(data)
-        deadline = time.monotonic() + self.timeout_s
+        bound = Bound(self.timeout_s)
         self.sock.setblocking(False)
         try:
             while len(replies) < count:
@@ -408,14 +433,14 @@ class Connection:
                     else:
                         replies.append(frame)
                     continue
-                left = deadline - time.monotonic()
-                readable, writable = wait_for(self.sock, left, bool(view))
-                if left <= 0 or not (readable or writable):
+                left = bound.left()
+                if not left:
                     raise Timeout("%d of %d replies within the bound" % (len(replies), count))
+                readable, writable = wait_for(self.sock, left, bool(view))
                 if writable:
                     view = view[self._send_some(view):]
                 if readable:
-                    self._receive(deadline)
+                    self._receive(bound)
         except (Timeout, Closed, Malformed) as trouble:
             trouble.replies = replies
             raise

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-from lib.bounds import BoundPassed, eventually, scaled
+from lib.bounds import Bound, BoundPassed, eventually, scaled
 from lib.resp import Closed, Connection, Error, Timeout
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -59,16 +59,6 @@ def free_port():
         if port // 2 % _PARTS == _PART and port not in _drawn:
             _drawn.append(port)
             return port
-
-
-def serve_all(listener, serve):
-    """serve(socket) of each connection, on a thread of its own, until the listener is closed."""
-    while True:
-        try:
-            sock, _ = listener.accept()
-        except OSError:
-            return
-        threading.Thread(target=serve, args=(sock,), daemon=True).start()
 
 
 @contextlib.contextmanager
@@ -231,8 +221,8 @@ class Server:
         return os.path.join(self.directory, self.options["unixsocket"])
 
     def _wait_ready(self):
-        deadline = time.monotonic() + scaled(START_BOUND_S)
-        while time.monotonic() < deadline:
+        bound = Bound(scaled(START_BOUND_S))
+        while bound.left():
             if self.process.poll() is not None:
                 raise StartFailed("exit status %s\n%s" % (self.process.returncode, self.output()))
             try:

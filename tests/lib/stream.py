@@ -34,9 +34,7 @@ class StreamReader:
     def _more(self, size):
         got = b""
         while len(got) < size:
-            piece = self.link.sock.recv(size - len(got))
-            assert piece, "the link has ended"
-            got += piece
+            got += self.link.receive(size - len(got))
         return got
 
     def _line(self):

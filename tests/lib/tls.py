@@ -4,9 +4,9 @@ import os
 import socket
 import ssl
 import subprocess
-import time
 
-from lib.resp import Closed, Connection, Timeout, wait_for
+from lib.bounds import Bound
+from lib.resp import Connection
 
 
 def openssl(*words, stdin=None):
@@ -103,21 +103,16 @@ class TlsConnection(Connection):
             self.sock.close()
             raise
 
-    def _receive(self, deadline):
+    def _readable(self, seconds):
+        return self.sock.pending() or super()._readable(seconds)
+
+    def receive(self, size, bound=None):
+        bound = bound or Bound(self.timeout_s)
         while True:
-            left = deadline - time.monotonic()
-            if left <= 0 or not (self.sock.pending() or wait_for(self.sock, left)[0]):
-                raise Timeout("no reply within the bound; pending %r" % self.decoder.pending()[:200])
             try:
-                data = self.sock.recv(1 << 18)
+                return super().receive(size, bound)
             except (ssl.SSLWantReadError, socket.timeout):
                 continue  # a part of a record, or a session ticket
-            except ConnectionResetError:
-                raise Closed("connection reset") from None
-            if not data:
-                raise Closed("end of stream; pending %r" % self.decoder.pending()[:200])
-            self.decoder.feed(data)
-            return
 
     def _send_some(self, view):
         try:
