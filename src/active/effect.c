@@ -58,10 +58,27 @@ static bool of_key(int argc, const struct slice *argv)
     return argc == 2;
 }
 
+static bool with_members(int argc, const struct slice *argv)
+{
+    (void)argv;
+    return argc >= 3;
+}
+
 static bool of_member(int argc, const struct slice *argv)
 {
     (void)argv;
     return argc == 4;
+}
+
+/* LREM key 1|-1 element, as pops are told: the one nearest to the head, or to the tail. */
+static bool from_head(int argc, const struct slice *argv)
+{
+    return argc == 4 && slice_equal(argv[2], SLICE("1"));
+}
+
+static bool from_tail(int argc, const struct slice *argv)
+{
+    return argc == 4 && slice_equal(argv[2], SLICE("-1"));
 }
 
 /* Of the members of a group, which is the word behind the key. */
@@ -128,6 +145,11 @@ static const struct row rows[] = {
     {"keydb.wait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.unwait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     {"keydb.give", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    /* of order, with elements that they name */
+    {"rpush",     EFFECT_ORDER, EFFECT_LIST, EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, with_members},
+    {"lpush",     EFFECT_ORDER, EFFECT_LIST, EFFECT_GIVES | EFFECT_LEFT, 1, ONE_KEY, 2, 1, REST, with_members},
+    {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES | EFFECT_LEFT, 1, ONE_KEY, 3, 1, 1, from_head},
+    {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES, 1, ONE_KEY, 3, 1, 1, from_tail},
     /* of order, with their key elsewhere */
     {"xgroup",    EFFECT_ORDER, EFFECT_STREAM, 0, 2, ONE_KEY, 0, 0, 0, NULL},
     /* told as deletions and wholes of their keys, or as what they took and gave */

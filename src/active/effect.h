@@ -30,15 +30,17 @@ enum effect_type {
     EFFECT_SET,
     EFFECT_ZSET,
     EFFECT_STREAM,
+    EFFECT_LIST, /* of class order: pushes, and taking the one element nearest to an end */
 };
 
-/* What a command of class assign or add does to what it names. */
+/* What a command of class assign or add, or of a list, does to what it names. */
 enum effect_flag {
     EFFECT_GIVES = 1 << 0,   /* it is there afterwards */
     EFFECT_TAKES = 1 << 1,   /* it is gone afterwards */
     EFFECT_DATES = 1 << 2,   /* it gets a deadline, where it is there */
     EFFECT_UNDATES = 1 << 3, /* it has no deadline afterwards */
     EFFECT_EXPIRES = 1 << 4, /* only where it has the deadline that is named */
+    EFFECT_LEFT = 1 << 5,    /* at a list's head, not its tail */
 };
 
 /* What one command does to one of its keys. */

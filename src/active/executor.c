@@ -9,6 +9,7 @@
 #include "keyspace/expire.h"
 #include "persist/payload.h"
 #include "repl/replay.h"
+#include "value/list.h"
 #include "value/member_ttl.h"
 #include "value/module.h"
 #include "value/zset.h"
@@ -135,6 +136,20 @@ static void execute_touch(void *context, const struct origins *o, int db, struct
     if (x->head) {
         log_head_touch(x->head, db, key, dot);
     }
+}
+
+static void execute_elements(void *context, int db, struct slice key, bool left,
+                             merge_element_fn visit, void *argument)
+{
+    const struct entry *e = look(context, db, key);
+    struct list_cursor cursor;
+    if (!e || entry_type(e) != VALUE_LIST) {
+        return;
+    }
+    list_cursor_open(&cursor, e, left ? 0 : list_count(e) - 1, !left);
+    while (list_cursor_next(&cursor) && visit(list_cursor_get(&cursor), argument)) {
+    }
+    list_cursor_close(&cursor);
 }
 
 static bool execute_dump(void *context, int db, struct slice key, int64_t *deadline_ms,
@@ -426,6 +441,7 @@ const struct merge_executor executor = {
     .is_integer = execute_is_integer,
     .dot = execute_dot,
     .touch = execute_touch,
+    .elements = execute_elements,
     .dump = execute_dump,
     .load = execute_load,
     .same = execute_same,

@@ -77,7 +77,7 @@ void merge_run(struct merge *m, struct window_write *write, int db, struct slice
 struct arrival {
     struct merge_fold fold; /* with it */
     int x;
-    bool is_short;      /* the view has X and what is behind it; neither B nor what is before */
+    bool is_short;      /* the view has X and what is behind it; no state, nor what is before */
     int base_before;    /* B without it */
     bool existed;       /* the key, before */
     bool guessed;       /* the key is in conflict: its dot may be of a write that was void */
@@ -109,7 +109,9 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
                                   struct slice key)
 {
     if (a->x < a->fold.whole || (a->fold.base >= 0 && a->fold.base == a->base_before)) {
-        return MERGE_OVER; /* behind it is a whole write, or a state that has it */
+        /* Behind it is a whole write, or a state that has it; and what has taken that one out of
+         * force was behind it too, for the state's maker knew a whole write. */
+        return MERGE_OVER;
     }
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
         return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
@@ -123,8 +125,12 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
 static enum merge_plan plan_part(const struct merge *m, const struct arrival *a, int db,
                                  struct slice key)
 {
+    bool is_sure = merge_fold_is_sure(m, &a->fold, a->x, db, key);
     if (!merge_fold_is_live(m, &a->fold, a->x)) {
-        return MERGE_OVER;
+        return is_sure ? MERGE_OVER : MERGE_NEITHER;
+    }
+    if (!is_sure) {
+        return MERGE_GUESS;
     }
     if (window_reaches(m, a)) {
         if (m->broken & MERGE_BREAK_STAMP || !any_live_behind(m, a)) {
@@ -158,9 +164,10 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
     merge_fold_find(m, &a->fold, -1);
 }
 
-/* The same with a short view, where that can tell enough (window_view_behind): without states in
- * the window there is no B, so what is behind X is live unless there is a whole write behind X, and
- * that is in this view, as all is that the rules look at. What a refold would begin from is not. */
+/* The same with a short view, where that can tell enough (window_view_behind): all states are
+ * before X, so they cover nothing behind X, nor X, which is live unless there is a whole write
+ * behind it, and that is in this view, as all is that the rules look at. What a refold would begin
+ * from is not. */
 static bool open_short(const struct merge *m, struct arrival *a, int db, struct slice key,
                        struct dot dot, uint32_t number)
 {
@@ -278,13 +285,17 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
                         .key_dot = m->executor->dot(m->context, c->db, key)};
     a.existed = a.key_dot.stamp != 0 || m->executor->exists(m->context, c->db, key);
     window_add(m->window, unit, c, effect, NULL);
-    if (m->broken == 0 && a.existed && !a.guessed &&
+    if ((m->broken & ~(unsigned)MERGE_BREAK_HOT) == 0 && a.existed && !a.guessed &&
         origins_compare(m->origins, a.key_dot, unit->dot) < 0) {
         run_in_order(m, &a, unit, c, effect, now_ms);
         return;
     }
+    if (m->broken == 0 && merge_hot_put_in(m, unit, c, effect, now_ms)) {
+        return;
+    }
     enum merge_plan plan = open_and_plan(m, &a, unit, c, effect);
     carry_out(m, &a, plan, c->db, key, now_ms);
+    merge_hot_looked(m, c->db, key, a.fold.view.walked, !a.is_short, now_ms);
     window_view_deinit(&a.fold.view);
 }
 
@@ -302,27 +313,41 @@ static struct version_vector *cover_of(const struct merge *m, const struct unit_
 }
 
 /* Where what was told is what is here, it is begun from; false: it cannot be known. */
-static bool take_digest(struct merge *m, struct unit *unit, const struct unit_command *c,
-                        const struct effect *effect, struct version_vector *cover_take)
+static bool take_digest(struct merge *m, const struct unit_command *c,
+                        const struct window_write *state, struct version_vector *cover_take)
 {
-    const struct window_write state = {.dot = unit->dot,
-                                       .number = c->number,
-                                       .effect = *effect,
-                                       .cover = cover_take,
-                                       .argc = c->argc,
-                                       .argv = c->argv,
-                                       .unit = unit,
-                                       .offset = c->offset};
-    struct slice key = c->argv[effect->key];
-    enum merge_digest_fit fit = merge_digest_fits(m, c->db, &state);
+    struct slice key = c->argv[state->effect.key];
+    enum merge_digest_fit fit = merge_digest_fits(m, c->db, state);
     if (fit == MERGE_DIGEST_OTHER) {
         return false;
     }
-    window_add(m->window, unit, c, effect, cover_take);
+    window_add(m->window, state->unit, c, &state->effect, cover_take);
     if (fit == MERGE_DIGEST_SAME) {
-        conflicts_resolve(m->conflicts, c->db, key, unit->dot.stamp);
-        merge_touch(m, c->db, key, unit->dot);
+        conflicts_resolve(m->conflicts, c->db, key, state->dot.stamp);
+        merge_touch(m, c->db, key, state->dot);
     }
+    return true;
+}
+
+/* False: it cannot be begun from, or not in one hold. */
+static bool take_state(struct merge *m, const struct unit_command *c,
+                       const struct window_write *state, struct version_vector *cover_take,
+                       int64_t now_ms)
+{
+    struct slice key = c->argv[state->effect.key];
+    struct arrival a = {0};
+    if (merge_fold_is_too_much(m, c->db, key, state)) {
+        return false;
+    }
+    window_add(m->window, state->unit, c, &state->effect, cover_take);
+    open_arrival(m, &a, c->db, key, state->dot, c->number);
+    if (a.fold.base == a.x) {
+        m->plans[MERGE_REFOLD]++;
+        merge_fold_run(m, &a.fold, c->db, key, now_ms);
+    } else if (!merge_fold_is_sure(m, &a.fold, a.x, c->db, key)) {
+        merge_conflict(m, c->db, key, now_ms);
+    }
+    window_view_deinit(&a.fold.view);
     return true;
 }
 
@@ -331,27 +356,25 @@ static void apply_state(struct merge *m, struct unit *unit, const struct unit_co
 {
     struct slice key = c->argv[effect->key];
     struct version_vector *cover = cover_of(m, c);
+    const struct window_write state = {.dot = unit->dot,
+                                       .number = c->number,
+                                       .effect = *effect,
+                                       .cover = cover,
+                                       .argc = c->argc,
+                                       .argv = c->argv,
+                                       .unit = unit,
+                                       .offset = c->offset};
     bool can_begin = window_holds_for_state(m->window, c->db, key, cover, unit->dot.stamp) ||
                      m->broken & MERGE_BREAK_FLOOR;
-    if (can_begin && effect_is_digest(effect) && take_digest(m, unit, c, effect, cover)) {
-        return;
-    }
-    if (!can_begin || effect_is_digest(effect)) {
+    bool taken = can_begin && (effect_is_digest(effect) ? take_digest(m, c, &state, cover)
+                                                        : take_state(m, c, &state, cover, now_ms));
+    if (!taken) {
         /* What it lacks may be ours alone by now: ours stays, and is told with that in it. */
         mem_free(cover);
         window_pass(m->window, unit, c, effect);
         m->conflicts_seen++;
         conflicts_note(m->conflicts, c->db, key, unit->dot.stamp, now_ms);
-        return;
     }
-    struct arrival a = {0};
-    window_add(m->window, unit, c, effect, cover);
-    open_arrival(m, &a, c->db, key, unit->dot, c->number);
-    if (a.fold.base == a.x) {
-        m->plans[MERGE_REFOLD]++;
-        merge_fold_run(m, &a.fold, c->db, key, now_ms);
-    }
-    window_view_deinit(&a.fold.view);
 }
 
 /* ---- a flush ---- */

@@ -24,6 +24,8 @@
 
 /* Gets keys; see merge_executor.flush. */
 typedef void (*merge_key_fn)(int db, struct slice key, void *argument);
+/* Gets elements of a list, which changes nothing; false: no more. See merge_executor.elements. */
+typedef bool (*merge_element_fn)(struct slice element, void *argument);
 
 /* The data. No deadline: 0. */
 struct merge_executor {
@@ -44,6 +46,10 @@ struct merge_executor {
     struct dot (*dot)(void *context, int db, struct slice key);
     /* The key, where it is there, has this dot from now on, unless its own is later. */
     void (*touch)(void *context, const struct origins *o, int db, struct slice key, struct dot dot);
+    /* Shows a list's elements from its head (`left`) or its tail on, as long as `visit` wants more;
+     * none where the key is no list. NULL: what is late in lists has no rule of its own. */
+    void (*elements)(void *context, int db, struct slice key, bool left, merge_element_fn visit,
+                     void *argument);
     /* The key's content as bytes, the same for the same content; false when it is missing. */
     bool (*dump)(void *context, int db, struct slice key, int64_t *deadline_ms,
                  struct buf *payload);
@@ -80,7 +86,9 @@ enum merge_break {
     MERGE_BREAK_WHOLE = 1 << 4,    /* a late whole write is run without those behind it */
     MERGE_BREAK_CONFLICT = 1 << 5, /* conflicts are not noted */
     /* Breaks nothing: each late write is looked at together with all of its key. */
-    MERGE_BREAK_SHORT = 1 << 6
+    MERGE_BREAK_SHORT = 1 << 6,
+    /* Nor does this: no key is hot. */
+    MERGE_BREAK_HOT = 1 << 7,
 };
 
 struct merge {

@@ -90,6 +90,9 @@ enum merge_digest_fit merge_digest_fits(const struct merge *m, int db,
         fit = alone && holds(m, db, key, state->argv[state->effect.key + 1]) ? MERGE_DIGEST_SAME
                                                                              : MERGE_DIGEST_OTHER;
     }
+    if (!merge_fold_is_sure(m, &f, x, db, key)) {
+        fit = MERGE_DIGEST_OTHER;
+    }
     f.view.writes[x].argv = NULL; /* the caller's */
     window_view_deinit(&f.view);
     return fit;

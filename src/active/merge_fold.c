@@ -23,8 +23,8 @@ static uint64_t void_upto(const struct window_write *state)
     return num_parse_u64(state->argv[at], &stamp) ? stamp : 0;
 }
 
-static bool is_on_top(const struct merge *m, const struct window_write *state,
-                      const struct window_write *w)
+bool merge_fold_is_on_top(const struct merge *m, const struct window_write *state,
+                          const struct window_write *w)
 {
     return w->dot.stamp > void_upto(state) && !merge_fold_covers(m, state, w->dot);
 }
@@ -34,7 +34,7 @@ static bool is_in_force(const struct merge *m, const struct merge_fold *f, int s
 {
     for (int i = 0; i < (int)f->view.count; i++) {
         const struct window_write *w = &f->view.writes[i];
-        if (i != without && is_whole(w) && is_on_top(m, &f->view.writes[state], w)) {
+        if (i != without && is_whole(w) && merge_fold_is_on_top(m, &f->view.writes[state], w)) {
             return false;
         }
     }
@@ -64,7 +64,7 @@ bool merge_fold_is_live(const struct merge *m, const struct merge_fold *f, int i
     if (w->effect.class == EFFECT_STATE) {
         return false;
     }
-    return f->base >= 0 ? is_on_top(m, &f->view.writes[f->base], w) : i > f->whole;
+    return f->base >= 0 ? merge_fold_is_on_top(m, &f->view.writes[f->base], w) : i > f->whole;
 }
 
 uint64_t merge_fold_void_upto(const struct window_view *view)
@@ -92,6 +92,34 @@ bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f, i
                window_holds_for_state(m->window, db, key, base->cover, base->dot.stamp);
     }
     return f->whole >= 0 && f->view.writes[f->whole].dot.stamp > window_floor(m->window);
+}
+
+bool merge_fold_is_too_much(const struct merge *m, int db, struct slice key,
+                            const struct window_write *state)
+{
+    struct window_view view;
+    uint32_t on_top = 0;
+    bool in_force = true;
+    window_view(m->window, db, key, &view);
+    for (uint32_t i = 0; i < view.count && in_force && view.count > MERGE_REFOLD_MAX; i++) {
+        const struct window_write *w = &view.writes[i];
+        if (w->effect.class != EFFECT_STATE && merge_fold_is_on_top(m, state, w)) {
+            on_top++;
+            in_force = !is_whole(w);
+        }
+    }
+    window_view_deinit(&view);
+    return in_force && on_top > MERGE_REFOLD_MAX;
+}
+
+bool merge_fold_is_sure(const struct merge *m, const struct merge_fold *f, int x, int db,
+                        struct slice key)
+{
+    if (f->base <= x || m->broken & MERGE_BREAK_FLOOR) {
+        return true;
+    }
+    const struct window_write *base = &f->view.writes[f->base];
+    return window_holds_for_state(m->window, db, key, base->cover, base->dot.stamp);
 }
 
 /* False: the state's bytes are bad, which its maker's fault is; the key is in conflict. */

@@ -13,6 +13,9 @@ struct merge_fold {
 
 /* True when the state covers the write. */
 bool merge_fold_covers(const struct merge *m, const struct window_write *state, struct dot dot);
+/* True when the write is on top of the state, whose words are open (DESIGN.md). */
+bool merge_fold_is_on_top(const struct merge *m, const struct window_write *state,
+                          const struct window_write *w);
 /* Finds W and B; the write at `without` (-1: none) is passed over. */
 void merge_fold_find(const struct merge *m, struct merge_fold *f, int without);
 /* True for a client's write that the content has on top of what it begins from. */
@@ -22,6 +25,14 @@ uint64_t merge_fold_void_upto(const struct window_view *view);
 /* True when there is something to begin from, and all above it is in the window. */
 bool merge_fold_is_possible(const struct merge *m, const struct merge_fold *f, int db,
                             struct slice key);
+/* True when a state, which is not in the window, would be begun from, and more is on top of it than
+ * one refold may run. */
+bool merge_fold_is_too_much(const struct merge *m, int db, struct slice key,
+                            const struct window_write *state);
+/* False: a whole write that has left the window may have taken B out of force, and B is behind
+ * view.writes[x], so it may say of that one what is not so. */
+bool merge_fold_is_sure(const struct merge *m, const struct merge_fold *f, int x, int db,
+                        struct slice key);
 /* Begins anew. */
 void merge_fold_run(struct merge *m, const struct merge_fold *f, int db, struct slice key,
                     int64_t now_ms);
@@ -33,6 +44,14 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
 /* Does so. */
 void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
                         struct slice key, int64_t now_ms);
+
+/* A client's write of a hot key that has writes of it behind it: true when it was put in without a
+ * look at all of them (merge_hot.c). It is in the window. */
+bool merge_hot_put_in(struct merge *m, struct unit *unit, const struct unit_command *c,
+                      const struct effect *effect, int64_t now_ms) MUST_CHECK;
+/* So many writes of a key were looked at for one that was late; `all`: all that the window has. */
+void merge_hot_looked(struct merge *m, int db, struct slice key, uint32_t writes, bool all,
+                      int64_t now_ms);
 
 /* Words of a digest that may be one. */
 bool merge_digest_is_sound(const struct slice *argv, const struct effect *effect);

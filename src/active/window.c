@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "active/hot_keys.h"
 #include "active/left_states.h"
 #include "active/window_index.h"
 
@@ -38,8 +39,16 @@ struct window_queue {
     uint64_t swept_clients;            /* the same of writes that are not only states */
 };
 
-/* Of few keys there are states: which, in so many parts, to know quickly of which not. */
+/* Of few keys there are states: which, in so many parts, to know quickly of which not, and behind
+ * which stamp not. */
 #define STATE_PARTS 1024
+struct state_part {
+    uint32_t count;
+    uint64_t latest; /* no state of these that is here has a later stamp */
+};
+
+/* Hot keys' tables may have as much memory as the window's units, and so many writes more. */
+#define HOT_WRITES ((uint64_t)64 * 1024)
 
 struct window {
     const struct origins *origins;
@@ -48,7 +57,8 @@ struct window {
     struct window_queue *queues; /* by origin's index */
     uint32_t queue_count;
     uint32_t flushes;
-    uint32_t states[STATE_PARTS]; /* by the hash's first bits */
+    struct state_part states[STATE_PARTS]; /* by the hash's first bits */
+    struct hot_keys hot;
     uint64_t floor;
     size_t bytes, bytes_max;
     struct left_states left_states;
@@ -59,7 +69,7 @@ static uint64_t hash_of(uint32_t db, struct slice name)
     return hash_slice(name) + db * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static uint32_t *states_of(struct window *w, uint64_t hash)
+static struct state_part *states_of(struct window *w, uint64_t hash)
 {
     return &w->states[hash >> 54];
 }
@@ -140,6 +150,7 @@ void window_destroy(struct window **window)
             unit_release(pop_unit(w, &w->queues[i]).unit);
         }
     }
+    hot_keys_deinit(&w->hot);
     window_index_deinit(&w->index);
     left_states_deinit(&w->left_states);
     mem_free(w->queues);
@@ -202,6 +213,34 @@ static struct window_effect *add(struct window *w, struct unit *unit,
     return added;
 }
 
+static void count_state(struct state_part *part, uint64_t stamp)
+{
+    part->count++;
+    part->latest = stamp > part->latest ? stamp : part->latest;
+}
+
+/* A hot key's table of it. */
+static void put_in_hot(struct window *w, struct hot_key *k, const struct window_effect *added,
+                       const struct slice *argv)
+{
+    struct hot_room room = {.floor = w->floor,
+                            .writes_max = HOT_WRITES + w->bytes_max / sizeof(struct hot_write)};
+    hot_key_add(&w->hot, k, w->origins, added, argv, room);
+}
+
+/* Where the effect's key is hot. */
+static void add_to_hot(struct window *w, const struct window_effect *added,
+                       const struct slice *argv)
+{
+    struct hot_key *k = hot_keys_find(&w->hot, added->hash, added->db, name_of(added));
+    if (k) {
+        put_in_hot(w, k, added, argv);
+        if (hot_key_is_cold(k)) {
+            hot_keys_drop(&w->hot, k);
+        }
+    }
+}
+
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, struct version_vector *cover_take)
 {
@@ -209,7 +248,12 @@ void window_add(struct window *w, struct unit *unit, const struct unit_command *
     added->cover = cover_take;
     added->members = window_members(effect, command->argv);
     w->flushes += effect->class == EFFECT_FLUSH;
-    *states_of(w, added->hash) += effect->class == EFFECT_STATE;
+    if (effect->class == EFFECT_STATE) {
+        count_state(states_of(w, added->hash), unit->dot.stamp);
+    }
+    if (w->hot.count > 0) {
+        add_to_hot(w, added, command->argv);
+    }
 }
 
 void window_pass(struct window *w, struct unit *unit, const struct unit_command *command,
@@ -226,7 +270,9 @@ static void take_out(struct window *w, struct window_queue *q, uint64_t number)
     const struct window_effect *p = window_index_at(&w->index, number);
     if (p->effect.class == EFFECT_STATE) {
         left_states_note(&w->left_states, p->hash, p->unit->dot.stamp);
-        *states_of(w, p->hash) -= !p->passed;
+        struct state_part *part = states_of(w, p->hash);
+        part->count -= !p->passed;
+        part->latest = part->count > 0 ? part->latest : 0;
     } else if (dot_sequence(p->unit->dot) > q->swept_clients) {
         q->swept_clients = dot_sequence(p->unit->dot);
     }
@@ -287,6 +333,7 @@ void window_sweep(struct window *w, uint64_t stable)
     }
     window_index_trim(&w->index);
     left_states_forget(&w->left_states, stable);
+    hot_keys_forget(&w->hot, w->floor);
 }
 
 void window_skip(struct window *w, const struct version_vector *positions, uint64_t clock)
@@ -325,7 +372,7 @@ static uint64_t latest_of(const struct window *w, uint32_t db, struct slice name
 }
 
 /* Of the flushes that the database has seen. */
-static uint64_t latest_flush(const struct window *w, int db)
+uint64_t window_last_flush(const struct window *w, int db)
 {
     if (w->flushes == 0) {
         return 0;
@@ -338,7 +385,7 @@ static uint64_t latest_flush(const struct window *w, int db)
 uint64_t window_last(const struct window *w, int db, struct slice key)
 {
     uint64_t own = latest_of(w, (uint32_t)db, key);
-    uint64_t flush = latest_flush(w, db);
+    uint64_t flush = window_last_flush(w, db);
     return own > flush ? own : flush;
 }
 
@@ -352,6 +399,17 @@ void window_write_open(struct window_write *write)
     }
 }
 
+struct window_write window_write_of(const struct window_effect *effect)
+{
+    return (struct window_write){.dot = effect->unit->dot,
+                                 .number = effect->number,
+                                 .offset = effect->offset,
+                                 .effect = effect->effect,
+                                 .members = effect->members,
+                                 .cover = effect->cover,
+                                 .unit = effect->unit};
+}
+
 static void show_one(struct window_view *view, const struct window_effect *p)
 {
     if (view->count == view->capacity) {
@@ -359,13 +417,7 @@ static void show_one(struct window_view *view, const struct window_effect *p)
         view->writes = mem_realloc(view->writes, view->capacity * sizeof(*view->writes));
     }
     struct window_write *write = &view->writes[view->count++];
-    *write = (struct window_write){.dot = p->unit->dot,
-                                   .number = p->number,
-                                   .offset = p->offset,
-                                   .effect = p->effect,
-                                   .members = p->members,
-                                   .cover = p->cover,
-                                   .unit = p->unit};
+    *write = window_write_of(p);
     if (p->effect.class == EFFECT_STATE) {
         window_write_open(write);
     }
@@ -385,6 +437,7 @@ static void show(const struct window *w, uint32_t db, struct slice name, uint64_
     struct window_walk walk = window_walk_begin(&w->index, hash_of(db, name));
     const struct window_effect *p;
     while ((p = window_walk_next(&walk)) != NULL && p->latest >= from) {
+        view->walked++;
         if (p->unit->dot.stamp >= from && is_of(p, db, name)) {
             show_one(view, p);
         }
@@ -448,7 +501,7 @@ bool window_view_behind(const struct window *w, int db, struct slice key, struct
                         uint32_t number, struct window_view *view)
 {
     uint64_t hash = hash_of((uint32_t)db, key);
-    if (w->states[hash >> 54] > 0 || latest_flush(w, db) >= dot.stamp) {
+    if (w->states[hash >> 54].latest >= dot.stamp || window_last_flush(w, db) >= dot.stamp) {
         return false;
     }
     *view = (struct window_view){0};
@@ -464,6 +517,42 @@ bool window_view_behind(const struct window *w, int db, struct slice key, struct
     return true;
 }
 
+/* Reads all that is here of the key. */
+static struct hot_key *heat(struct window *w, uint64_t hash, uint32_t db, struct slice key)
+{
+    struct window_walk walk = window_walk_begin(&w->index, hash);
+    struct hot_key *k = hot_keys_make(&w->hot, hash, db, key);
+    struct buf found = {0}; /* addresses of its effects, the last that came first */
+    const struct window_effect *p;
+    while ((p = window_walk_next(&walk)) != NULL) {
+        if (is_of(p, db, key)) {
+            buf_append(&found, (const char *)&p, sizeof(p));
+        }
+    }
+    for (size_t at = found.len; at > 0; at -= sizeof(p)) {
+        struct unit_command c;
+        memcpy(&p, found.data + at - sizeof(p), sizeof(p));
+        unit_command_at(p->unit, p->offset, &c);
+        put_in_hot(w, k, p, c.argv);
+        unit_command_end(&c);
+    }
+    buf_deinit(&found);
+    return k;
+}
+
+struct hot_key *window_hot(struct window *w, int db, struct slice key, bool makes)
+{
+    uint64_t hash = hash_of((uint32_t)db, key);
+    struct hot_key *k = hot_keys_find(&w->hot, hash, (uint32_t)db, key);
+    if (!k && makes) {
+        k = heat(w, hash, (uint32_t)db, key);
+    }
+    if (k) {
+        hot_keys_want(&w->hot, k);
+    }
+    return k;
+}
+
 void window_view_deinit(struct window_view *view)
 {
     for (uint32_t i = 0; i < view->count; i++) {
@@ -476,6 +565,12 @@ void window_view_deinit(struct window_view *view)
 uint64_t window_floor(const struct window *w)
 {
     return w->floor;
+}
+
+uint64_t window_oldest(const struct window *w)
+{
+    const struct window_queue *q = oldest(w);
+    return q ? first_of(q)->unit->dot.stamp : UINT64_MAX;
 }
 
 bool window_follows(const struct window *w, struct dot dot)

@@ -18,6 +18,8 @@
 #include <stddef.h>
 
 struct window;
+struct window_effect; /* window_index.h */
+struct hot_key;       /* hot_keys.h */
 
 /* KEYDB.STATE key deadline payload positions whole: what a node has of a key, with the positions
  * that it had, and the stamp of the key's last whole write that it knew of (0: none). */
@@ -52,6 +54,7 @@ uint64_t window_members(const struct effect *effect, const struct slice *argv);
 struct window_view {
     struct window_write *writes;
     uint32_t count, capacity;
+    uint32_t walked; /* effects that were looked at for it */
 };
 
 /* A window over those origins; it takes at most so many bytes of units. */
@@ -81,16 +84,26 @@ uint64_t window_last(const struct window *w, int db, struct slice key);
 /* All writes of the key, flushes of its database among them. The caller frees the view. */
 void window_view(const struct window *w, int db, struct slice key, struct window_view *view);
 /* The same, without those before that effect, which is here: that one is the first of the view.
- * False, and no view, where states or later flushes need more to be understood. Takes as long as
- * there are writes behind it. */
+ * False, and no view, where states or flushes behind it need more to be understood. Takes as long
+ * as there are writes behind it. */
 bool window_view_behind(const struct window *w, int db, struct slice key, struct dot dot,
                         uint32_t number, struct window_view *view) MUST_CHECK;
 void window_view_deinit(struct window_view *view);
+/* An effect that is here, as views have it; the caller frees its argv. */
+struct window_write window_write_of(const struct window_effect *effect);
 /* Takes a view's effect apart, unless it is; its words live as long as the view. */
 void window_write_open(struct window_write *write);
 
+/* The key's writes by their members. NULL: it is not hot; with `makes` it is from now on. Valid
+ * until the window changes. */
+struct hot_key *window_hot(struct window *w, int db, struct slice key, bool makes);
+/* The stamp of the last flush that the database has seen, 0 when none is here. Cheap. */
+uint64_t window_last_flush(const struct window *w, int db);
+
 /* Stamp up to which writes may be missing. */
 uint64_t window_floor(const struct window *w);
+/* The stamp of the oldest unit that is here; UINT64_MAX: there is none. */
+uint64_t window_oldest(const struct window *w);
 /* True when a unit with this dot may be put in: its stamp is above those of its origin that are
  * here. */
 bool window_follows(const struct window *w, struct dot dot);

@@ -255,27 +255,64 @@ static bool run_expired(struct model_value *v, int argc, const struct slice *arg
 
 /* ---- lists ---- */
 
-static bool push(struct model_value *v, const struct slice *argv, uint16_t at)
+static bool push(struct model_value *v, struct slice element, uint16_t at)
 {
     if (v->len == MODEL_LIST_MAX) {
         return false;
     }
     memmove(v->list + at + 1, v->list + at, (size_t)(v->len - at) * sizeof(v->list[0]));
-    v->list[at] = (uint16_t)integer(argv[2]);
+    v->list[at] = (uint16_t)integer(element);
     v->len++;
     return true;
 }
 
 static bool run_rpush(struct model_value *v, int argc, const struct slice *argv)
 {
-    (void)argc;
-    return as_type(v, MODEL_LIST) && push(v, argv, v->len);
+    bool good = as_type(v, MODEL_LIST) != NULL;
+    for (int i = 2; good && i < argc; i++) {
+        good = push(v, argv[i], v->len);
+    }
+    return good;
 }
 
 static bool run_lpush(struct model_value *v, int argc, const struct slice *argv)
 {
+    bool good = as_type(v, MODEL_LIST) != NULL;
+    for (int i = 2; good && i < argc; i++) {
+        good = push(v, argv[i], 0);
+    }
+    return good;
+}
+
+/* RPOP key count: as many as there are. */
+static bool pop(struct model_value *v, struct slice count, bool head)
+{
+    int64_t wanted = integer(count);
+    if (v->type != MODEL_LIST) {
+        return v->type == MODEL_NONE;
+    }
+    uint16_t popped = wanted < v->len ? (uint16_t)wanted : v->len;
+    v->len = (uint16_t)(v->len - popped);
+    if (head) {
+        memmove(v->list, v->list + popped, v->len * sizeof(v->list[0]));
+    }
+    memset(v->list + v->len, 0, popped * sizeof(v->list[0]));
+    if (v->len == 0) {
+        clear(v);
+    }
+    return true;
+}
+
+static bool run_rpop(struct model_value *v, int argc, const struct slice *argv)
+{
     (void)argc;
-    return as_type(v, MODEL_LIST) && push(v, argv, 0);
+    return pop(v, argv[2], false);
+}
+
+static bool run_lpop(struct model_value *v, int argc, const struct slice *argv)
+{
+    (void)argc;
+    return pop(v, argv[2], true);
 }
 
 /* LREM key 1|-1 element: the nearest to that end. */
@@ -298,6 +335,33 @@ static bool run_lrem(struct model_value *v, int argc, const struct slice *argv)
     }
     if (v->len == 0) {
         clear(v);
+    }
+    return true;
+}
+
+/* LSET key index element, from the head. */
+static bool run_lset(struct model_value *v, int argc, const struct slice *argv)
+{
+    (void)argc;
+    int64_t index = integer(argv[2]);
+    if (v->type != MODEL_LIST || index < 0 || index >= v->len) {
+        return false;
+    }
+    v->list[index] = (uint16_t)integer(argv[3]);
+    return true;
+}
+
+/* LINSERT key BEFORE pivot element. */
+static bool run_linsert(struct model_value *v, int argc, const struct slice *argv)
+{
+    (void)argc;
+    if (v->type != MODEL_LIST) {
+        return v->type == MODEL_NONE;
+    }
+    for (uint16_t at = 0; at < v->len; at++) {
+        if (v->list[at] == integer(argv[3])) {
+            return push(v, argv[4], at);
+        }
     }
     return true;
 }
@@ -346,6 +410,10 @@ static const struct {
     {"rpush", run_rpush},
     {"lpush", run_lpush},
     {"lrem", run_lrem},
+    {"rpop", run_rpop},
+    {"lpop", run_lpop},
+    {"lset", run_lset},
+    {"linsert", run_linsert},
 };
 
 bool model_run(struct model *m, int db, int argc, const struct slice *argv)
@@ -423,6 +491,18 @@ static void executor_touch(void *context, const struct origins *o, int db, struc
     }
 }
 
+static void executor_elements(void *context, int db, struct slice key, bool left,
+                              merge_element_fn visit, void *argument)
+{
+    const struct model_value *v = value_at(context, db, key);
+    char text[NUM_I64_MAX_CHARS];
+    bool more = v->type == MODEL_LIST;
+    for (int n = 0; more && n < v->len; n++) {
+        uint16_t element = v->list[left ? n : v->len - 1 - n];
+        more = visit(slice_of(text, num_format_i64(text, element)), argument);
+    }
+}
+
 static bool executor_dump(void *context, int db, struct slice key, int64_t *deadline_ms,
                           struct buf *payload)
 {
@@ -478,6 +558,7 @@ const struct merge_executor model_executor = {
     .is_integer = executor_is_integer,
     .dot = executor_dot,
     .touch = executor_touch,
+    .elements = executor_elements,
     .dump = executor_dump,
     .load = executor_load,
     .digest = executor_digest,

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "model.h"
+#include "sides.h"
 
 #include "base/mem.h"
 #include "base/rand.h"
@@ -50,65 +50,22 @@ static const char *const lines[] = {
     "FLUSHDB",
 };
 
-static void put_words(struct buf *out, const char *line, int keys)
+/* What a word of a line stands for; `context`: how many keys there are. */
+static bool stands_for(const char *word, char text[SIDE_WORD_MAX], void *context)
 {
-    struct buf words = {0};
-    int count = 0;
-    char copy[100], *word, *rest = copy;
-    snprintf(copy, sizeof(copy), "%s", line);
-    while ((word = strtok_r(rest, " ", &rest)) != NULL) {
-        char text[40];
-        if (strcmp(word, "K") == 0) {
-            snprintf(text, sizeof(text), "k%d", (int)rand_below((uint64_t)keys));
-        } else if (strcmp(word, "M") == 0) {
-            snprintf(text, sizeof(text), "m%d", (int)rand_below(MODEL_MEMBERS));
-        } else if (strcmp(word, "N") == 0) {
-            snprintf(text, sizeof(text), "%d", (int)rand_below(10));
-        } else if (strcmp(word, "D") == 0) {
-            snprintf(text, sizeof(text), "%d", 1000000 + (int)rand_below(3));
-        } else {
-            snprintf(text, sizeof(text), "%s", word);
-        }
-        unit_put_word(&words, slice_cstr(text));
-        count++;
+    const int *keys = context;
+    if (strcmp(word, "K") == 0) {
+        snprintf(text, SIDE_WORD_MAX, "k%d", (int)rand_below((uint64_t)*keys));
+    } else if (strcmp(word, "M") == 0) {
+        snprintf(text, SIDE_WORD_MAX, "m%d", (int)rand_below(MODEL_MEMBERS));
+    } else if (strcmp(word, "N") == 0) {
+        snprintf(text, SIDE_WORD_MAX, "%d", (int)rand_below(10));
+    } else if (strcmp(word, "D") == 0) {
+        snprintf(text, SIDE_WORD_MAX, "%d", 1000000 + (int)rand_below(3));
+    } else {
+        return false;
     }
-    buf_printf(out, "*%d\r\n", count);
-    buf_append_slice(out, buf_slice(&words));
-    buf_deinit(&words);
-}
-
-/* One node's side of it. */
-struct side {
-    struct origins origins;
-    struct model model;
-    struct merge merge;
-};
-
-static void set_up(struct side *s, size_t bytes, unsigned broken)
-{
-    memset(s, 0, sizeof(*s));
-    origins_init(&s->origins);
-    for (int i = 1; i <= SELF; i++) {
-        struct origin_id id = {.epoch = 1};
-        memset(id.node, 'a' + i, sizeof(id.node));
-        assert_int_equal(origins_enter(&s->origins, &id), i);
-    }
-    s->model.origins = &s->origins;
-    s->merge = (struct merge){
-        .origins = &s->origins,
-        .window = window_create(&s->origins, bytes),
-        .conflicts = conflicts_create(0, 1),
-        .executor = &model_executor,
-        .context = &s->model,
-        .broken = broken,
-    };
-}
-
-static void tear_down(struct side *s)
-{
-    window_destroy(&s->merge.window);
-    conflicts_destroy(&s->merge.conflicts);
-    origins_deinit(&s->origins);
+    return true;
 }
 
 static void assert_same(const struct side *a, const struct side *b)
@@ -139,7 +96,7 @@ static void make_units(struct world *w)
         for (uint64_t more = rand_below(8) == 0 ? 3 : 1; more > 0; more--) {
             size_t kinds = sizeof(lines) / sizeof(lines[0]);
             size_t kind = (size_t)rand_below(rand_below(8) ? kinds - 1 : kinds);
-            put_words(&commands, lines[kind], w->keys);
+            side_put_words(&commands, lines[kind], stands_for, &w->keys);
         }
         w->units[peer][number] = unit_create(
             dot_of(w->stamp, (uint16_t)(peer + 1), (uint64_t)number + 1), 0, buf_slice(&commands));
@@ -204,8 +161,8 @@ static void test_the_same(void **state)
         size_t bytes = rand_below(2) ? 1000000 : 2000 + rand_below(50000);
         w->stamp = 1000;
         w->keys = 1 + (int)rand_below(MODEL_KEYS);
-        set_up(&w->sides[0], bytes, 0);
-        set_up(&w->sides[1], bytes, MERGE_BREAK_SHORT);
+        side_set_up(&w->sides[0], bytes, MERGE_BREAK_HOT);
+        side_set_up(&w->sides[1], bytes, MERGE_BREAK_SHORT);
         make_units(w);
         run_history(w, rand_below(2) == 0);
         for (int i = 0; i < MERGE_PLANS; i++) {
@@ -214,8 +171,8 @@ static void test_the_same(void **state)
         for (int i = 0; i < PEERS * EACH; i++) {
             unit_release(w->units[i % PEERS][i / PEERS]);
         }
-        tear_down(&w->sides[0]);
-        tear_down(&w->sides[1]);
+        side_tear_down(&w->sides[0]);
+        side_tear_down(&w->sides[1]);
         mem_free(w);
     }
     for (int i = 0; i < MERGE_PLANS; i++) {
