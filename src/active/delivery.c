@@ -10,6 +10,7 @@
 #include "engine/parked.h"
 #include "keyspace/waiting.h"
 #include "active/delivery_back.h"
+#include "active/gives.h"
 #include "active/membership.h"
 #include "value/type.h"
 
@@ -23,6 +24,15 @@
 #define GUESTS_MAX 1000000
 /* A guest's name in the table: its node, and its number there, so that a node's stand together. */
 #define GUEST_KEY_BYTES (ORIGIN_NODE_BYTES + sizeof(uint64_t))
+
+/* Rows of what was missed; beyond it the oldest is not told any more. */
+#define MISSED_MAX 64
+
+/* Units of an origin that a data set came in place of: from < number <= upto. */
+struct missed {
+    uint16_t origin;
+    uint64_t from, upto;
+};
 
 /* A call of our client. */
 struct host {
@@ -40,7 +50,8 @@ struct guest {
 static struct {
     struct node *node; /* NULL: none */
     struct membership members;
-    bool settled, fell_back; /* as of the last tick */
+    uint64_t view; /* as of the last look; and whether it was settled */
+    bool settled;
     int64_t begin_ms;
     uint64_t *heard; /* by origin's index: what its clock and position were */
     uint32_t heard_count;
@@ -53,6 +64,9 @@ static struct {
     struct session sessions[2]; /* of guests, by protocol */
     struct arena arena;
     struct buf back; /* writes that put back: database, words, then length and bytes of each */
+    struct gives gives; /* to clients of others, who may not have heard of it */
+    struct missed missed[MISSED_MAX];
+    int missed_count;
 } it;
 
 /* ---- small things ---- */
@@ -101,7 +115,7 @@ static void tell(struct buf *unit)
 
 static bool is_elsewhere(const struct db *db, struct slice key)
 {
-    return it.node && !membership_is_home(&it.members, db->id, key, mono_ms());
+    return it.node && !membership_is_home(&it.members, db->id, key);
 }
 
 static void tell_waiting(struct host *h, uint64_t number) REQUIRES(keyspace_lock);
@@ -218,6 +232,20 @@ static uint64_t guest_number(const struct guest *g)
     return number;
 }
 
+/* The unit that was told last says so; its node may get a data set instead. */
+static void remember(const struct guest *g, int db, int words, struct slice back)
+    REQUIRES(keyspace_lock);
+static void remember(const struct guest *g, int db, int words, struct slice back)
+{
+    struct give give = {.number = local_writes_last(node_own(it.node)),
+                        .stamp = node_clock(it.node)->last,
+                        .db = db,
+                        .words = words,
+                        .back = back};
+    memcpy(give.node, g->key, ORIGIN_NODE_BYTES);
+    gives_add(&it.gives, &give);
+}
+
 /* It is served: its node gets the reply. */
 static void on_served(struct parked_call *p, void *owner)
 {
@@ -239,6 +267,9 @@ static void on_served(struct parked_call *p, void *owner)
     unit_put_word(&unit, buf_slice(&bytes));
     buf_append_slice(&unit, buf_slice(&back));
     tell(&unit);
+    if (words > 0) {
+        remember(g, f.db->id, words, buf_slice(&back));
+    }
     buf_deinit(&bytes);
     buf_deinit(&back);
     radix_remove(&it.guests, slice_of(g->key, sizeof(g->key)));
@@ -380,6 +411,23 @@ static void keep_all_back(uint64_t db, int argc, const struct slice *argv)
     }
 }
 
+/* The same of words as they stand in a request, so many. */
+static void keep_text_back(int db, int words, struct slice text)
+{
+    struct slice *argv = mem_alloc((size_t)words * sizeof(*argv));
+    for (int i = 0; i < words; i++) {
+        uint64_t len = 0;
+        const char *end = memchr(text.ptr, '\n', text.len); /* of "$5\r\n" */
+        bool good = end && num_parse_u64(slice_of(text.ptr + 1, (size_t)(end - text.ptr) - 2), &len);
+        assert(good);
+        argv[i] = slice_of(end + 1, good ? len : 0);
+        size_t used = (size_t)(argv[i].ptr - text.ptr) + argv[i].len + 2;
+        text = slice_of(text.ptr + used, text.len - used);
+    }
+    keep_all_back((uint64_t)db, words, argv);
+    mem_free(argv);
+}
+
 /* KEYDB.GIVE node number db reply [count word ...] ... */
 static void take(int argc, const struct slice *argv) REQUIRES(keyspace_lock);
 static void take(int argc, const struct slice *argv)
@@ -448,22 +496,57 @@ static bool is_alive(uint16_t origin)
     return true;
 }
 
+/* What units of ours gave to a node's clients, which it has missed, is put back: they wait on. */
+static void take_back(const uint8_t *node, uint64_t from, uint64_t upto)
+{
+    struct give give;
+    size_t left = it.gives.count;
+    while (gives_take_missed(&it.gives, node, from, upto, &left, &give)) {
+        keep_text_back(give.db, give.words, give.back);
+        mem_free((char *)give.back.ptr);
+    }
+}
+
+/* KEYDB.VIEW view entry [origin from upto] ... */
+static void hear_view(const uint8_t *node, int argc, const struct slice *argv)
+    REQUIRES(keyspace_lock);
+static void hear_view(const uint8_t *node, int argc, const struct slice *argv)
+{
+    uint64_t view, entry, from, upto;
+    struct origin_id id;
+    if (argc < 3 || !num_parse_u64(argv[1], &view) || !num_parse_u64(argv[2], &entry)) {
+        return;
+    }
+    for (int i = 3; i + 2 < argc; i += 3) {
+        if (origin_parse(argv[i], &id) && num_parse_u64(argv[i + 1], &from) &&
+            num_parse_u64(argv[i + 2], &upto) &&
+            origins_find(node_origins(it.node), &id) == node_self(it.node)) {
+            take_back(node, from, upto);
+        }
+    }
+    membership_told(&it.members, node, view, entry, mono_ms());
+}
+
 static bool on_words(uint16_t origin, int argc, const struct slice *argv)
 {
-    uint64_t view;
     keyspace_assert_exclusive();
-    if (!it.node || !is_alive(origin)) {
+    if (!it.node) {
+        return true;
+    }
+    if (slice_equal_nocase(argv[0], "keydb.give")) {
+        take(argc, argv); /* in whichever of its lives: it was taken from the key then */
+        return true;
+    }
+    if (!is_alive(origin)) {
         return true;
     }
     const uint8_t *node = node_of(origin);
-    if (slice_equal_nocase(argv[0], "keydb.view") && argc == 2 && num_parse_u64(argv[1], &view)) {
-        membership_told(&it.members, node, view, mono_ms());
+    if (slice_equal_nocase(argv[0], "keydb.view")) {
+        hear_view(node, argc, argv);
     } else if (slice_equal_nocase(argv[0], "keydb.wait")) {
         invite(node, argc, argv);
     } else if (slice_equal_nocase(argv[0], "keydb.unwait") && argc == 2) {
         dismiss(node, argv[1]);
-    } else if (slice_equal_nocase(argv[0], "keydb.give")) {
-        take(argc, argv);
     }
     return true;
 }
@@ -474,6 +557,7 @@ static void listen(int64_t now_ms) REQUIRES(keyspace_lock);
 static void listen(int64_t now_ms)
 {
     const struct origins *o = node_origins(it.node);
+    bool first = it.heard_count == 0; /* what the files know of somebody is not heard of him */
     if (it.heard_count < o->count) {
         it.heard = mem_realloc(it.heard, o->count * sizeof(*it.heard));
         memset(it.heard + it.heard_count, 0, (o->count - it.heard_count) * sizeof(*it.heard));
@@ -484,6 +568,9 @@ static void listen(int64_t now_ms)
         uint64_t sign = origin->clock + origin->position;
         if (!origin->superseded && sign != it.heard[i]) {
             it.heard[i] = sign;
+            if (first) {
+                continue;
+            }
             membership_hear(&it.members, origin->id.node, now_ms);
         }
     }
@@ -497,14 +584,97 @@ static void mark_all(void)
     }
 }
 
+static void put_missed(struct buf *unit, const struct missed *row)
+{
+    char text[ORIGIN_CHARS];
+    origin_format(&origins_at(node_origins(it.node), row->origin)->id, text);
+    unit_put_word(unit, slice_of(text, sizeof(text)));
+    put_number(unit, row->from);
+    put_number(unit, row->upto);
+}
+
 static void tell_view(void) REQUIRES(keyspace_lock);
 static void tell_view(void)
 {
     struct buf unit = {0};
-    buf_append_cstr(&unit, "*2\r\n");
+    buf_printf(&unit, "*%d\r\n", 3 + 3 * it.missed_count);
     unit_put_word(&unit, SLICE("KEYDB.VIEW"));
     put_number(&unit, it.members.view);
+    put_number(&unit, it.members.entry);
+    for (int i = 0; i < it.missed_count; i++) {
+        put_missed(&unit, &it.missed[i]);
+    }
     tell(&unit);
+}
+
+/* Finds out the view, and does what follows from another one. */
+static void look(bool willing, int64_t now_ms) REQUIRES(keyspace_lock);
+static void look(bool willing, int64_t now_ms)
+{
+    if (membership_look(&it.members, willing, now_ms)) {
+        tell_view();
+    }
+    bool settled = membership_is_settled(&it.members), changed = it.view != it.members.view;
+    if (changed) {
+        dismiss_all(NULL);
+    }
+    if (changed || settled != it.settled) {
+        mark_all();
+        if (settled) {
+            tell_all_waiting();
+        }
+    }
+    it.view = it.members.view;
+    it.settled = settled;
+}
+
+/* Nodes that have lived on have told nothing else that we cannot know. */
+static void add_missed(uint16_t origin, uint64_t from, uint64_t upto)
+{
+    if (it.missed_count == MISSED_MAX) {
+        memmove(it.missed, it.missed + 1, (MISSED_MAX - 1) * sizeof(it.missed[0]));
+        it.missed_count--;
+    }
+    it.missed[it.missed_count++] = (struct missed){origin, from, upto};
+}
+
+/* Told in the hold in which it is so: whoever hears how far we are has heard of this before. */
+static void on_missed(const struct version_vector *before)
+{
+    const struct origins *o = node_origins(it.node);
+    bool any = false;
+    keyspace_assert_exclusive();
+    for (uint16_t i = 1; i < o->count; i++) {
+        const struct origin *origin = origins_at(o, i);
+        uint64_t from = version_vector_at(before, i);
+        if (i != node_self(it.node) && origin->position > from) {
+            any = true;
+            if (!origin->superseded) {
+                add_missed(i, from, origin->position);
+            }
+        }
+    }
+    if (any) {
+        membership_missed(&it.members);
+        look(false, mono_ms());
+    }
+}
+
+/* Those whose nodes have all that we told them: what they have missed of it they said before. */
+static void forget_gives(void) REQUIRES(keyspace_lock);
+static void forget_gives(void)
+{
+    const struct give *give;
+    while ((give = gives_first(&it.gives)) != NULL) {
+        struct slice node = slice_of((const char *)give->node, ORIGIN_NODE_BYTES);
+        uint16_t origin = (uint16_t)(uintptr_t)radix_find(&it.lives, node);
+        if (give->words > 0 &&
+            (!origin || membership_told_by(&it.members, give->node) == 0 ||
+             origins_at(node_origins(it.node), origin)->seen < give->stamp)) {
+            return;
+        }
+        gives_drop(&it.gives);
+    }
 }
 
 void delivery_tick(bool linked, int64_t now_ms)
@@ -515,26 +685,10 @@ void delivery_tick(bool linked, int64_t now_ms)
     listen(now_ms);
     /* Who has just begun may be away for the others still, or known by what it was. */
     bool alone = !linked && node_origins(it.node)->count <= 2;
-    bool willing = !node_is_merging(it.node) &&
-                   (alone || it.members.view || now_ms - it.begin_ms >= MEMBER_SILENT_MS);
-    uint64_t before = it.members.view;
-    if (membership_look(&it.members, willing, now_ms)) {
-        tell_view();
-    }
-    bool settled = membership_is_settled(&it.members);
-    bool fell_back =
-        !settled && it.members.view != 0 && now_ms - it.members.since_ms >= MEMBERSHIP_UNSETTLED_MS;
-    if (before != it.members.view) {
-        dismiss_all(NULL);
-    }
-    if (before != it.members.view || settled != it.settled || fell_back != it.fell_back) {
-        mark_all();
-        if (settled) {
-            tell_all_waiting();
-        }
-    }
-    it.settled = settled;
-    it.fell_back = fell_back;
+    look(!node_is_merging(it.node) &&
+             (alone || it.members.view || now_ms - it.begin_ms >= MEMBER_SILENT_MS),
+         now_ms);
+    forget_gives();
     put_back();
     free_done();
 }
@@ -550,7 +704,10 @@ void delivery_begin(struct node *n)
     /* Above all numbers of this node's former lives: what was given to their clients may come yet.
      */
     it.last_number = origins_at(node_origins(n), node_self(n))->id.epoch;
-    membership_init(&it.members, node_id(n));
+    membership_init(&it.members, node_id(n), it.last_number);
+    it.view = 0;
+    it.settled = false;
+    it.missed_count = 0;
     radix_init(&it.lives);
     radix_init(&it.hosts);
     radix_init(&it.guests);
@@ -560,6 +717,7 @@ void delivery_begin(struct node *n)
         it.sessions[i].proto = 2 + i;
     }
     node_hear(n, on_words);
+    node_hear_missed(n, on_missed);
     parked_peers = &hooks;
 }
 
@@ -595,6 +753,7 @@ void delivery_end(void)
     session_deinit(&it.sessions[0]);
     session_deinit(&it.sessions[1]);
     buf_deinit(&it.back);
+    gives_deinit(&it.gives);
     mem_free(it.heard);
     it.heard = NULL;
     it.heard_count = 0;

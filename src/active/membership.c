@@ -21,9 +21,9 @@ static uint64_t weight_of(const uint8_t node[ORIGIN_NODE_BYTES])
     return mix(crc64(1, node, ORIGIN_NODE_BYTES));
 }
 
-void membership_init(struct membership *m, const uint8_t self[ORIGIN_NODE_BYTES])
+void membership_init(struct membership *m, const uint8_t self[ORIGIN_NODE_BYTES], uint64_t entry)
 {
-    *m = (struct membership){.weight = weight_of(self), .enters = true};
+    *m = (struct membership){.weight = weight_of(self), .entry = entry, .enters = true};
     memcpy(m->self, self, sizeof(m->self));
 }
 
@@ -67,11 +67,12 @@ void membership_hear(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES]
 }
 
 void membership_told(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES], uint64_t view,
-                     int64_t now_ms)
+                     uint64_t entry, int64_t now_ms)
 {
     if (memcmp(node, m->self, ORIGIN_NODE_BYTES) != 0) {
         struct member *other = find_or_add(m, node);
         other->told = view;
+        other->entry = entry;
         other->heard_ms = now_ms;
         m->tells = m->tells || view == 0;
         m->found = m->found || (view != 0 && view == m->wide);
@@ -96,11 +97,24 @@ void membership_missed(struct membership *m)
     m->missed = true;
 }
 
+/* A member's part in a view's name. */
+static uint64_t part(uint64_t weight, uint64_t entry)
+{
+    return mix(weight ^ mix(entry));
+}
+
+/* The view of nobody else. */
+static uint64_t own_view(const struct membership *m)
+{
+    uint64_t view = part(m->weight, m->entry);
+    return view ? view : 1;
+}
+
 /* Marks who is in the view, and returns its name. */
 static uint64_t find_wide(const struct membership *m, int64_t now_ms)
 {
     bool guided = !m->enters;
-    uint64_t view = m->weight;
+    uint64_t view = own_view(m);
     for (uint32_t i = 0; i < m->count && !guided; i++) {
         guided = m->others[i].told != 0 && now_ms - m->others[i].heard_ms < MEMBER_SILENT_MS;
     }
@@ -108,7 +122,7 @@ static uint64_t find_wide(const struct membership *m, int64_t now_ms)
         struct member *other = &m->others[i];
         other->in_view =
             (other->told != 0 || !guided) && now_ms - other->heard_ms < MEMBER_SILENT_MS;
-        view += other->in_view ? other->weight : 0; /* in any order */
+        view += other->in_view ? part(other->weight, other->entry) : 0; /* in any order */
     }
     return view ? view : 1;
 }
@@ -151,7 +165,7 @@ static uint64_t find_view(struct membership *m, int64_t now_ms)
         return wide;
     }
     nobody_else(m);
-    return m->weight ? m->weight : 1;
+    return own_view(m);
 }
 
 bool membership_look(struct membership *m, bool willing, int64_t now_ms)
@@ -162,6 +176,7 @@ bool membership_look(struct membership *m, bool willing, int64_t now_ms)
         m->view = find_view(m, now_ms);
     } else {
         nobody_else(m);
+        m->entry += before != 0 || m->missed;
         m->view = m->wide = 0;
         m->alone = false;
         m->enters = true;

@@ -17,7 +17,9 @@
  * already: that one is in both their views, and cannot tell two at once.
  *
  * Who has missed words of others (a data set came in their place) tells that it takes no part, and
- * enters again; whoever hears of a node that takes none tells its view once more.
+ * enters again; whoever hears of a node that takes none tells its view once more. Each time that a
+ * node enters is an entry of its own, with a number that views are made of: one that was told when
+ * it was in before is another view, also where it has the same nodes.
  *
  * Pure: no clock, no messages. State: keyspace. */
 #ifndef ACTIVE_MEMBERSHIP_H
@@ -41,6 +43,7 @@ struct member {
     uint8_t node[ORIGIN_NODE_BYTES];
     uint64_t weight; /* of its id */
     uint64_t told;   /* the view that it told last; 0: it takes no part, or is not known to */
+    uint64_t entry;  /* its number, as it told it */
     int64_t heard_ms;
     bool in_view;
 };
@@ -51,6 +54,7 @@ struct membership {
     uint64_t weight;
     struct member *others;
     uint32_t count, capacity;
+    uint64_t entry;        /* ours, or the next one while we take no part */
     uint64_t view;         /* never 0 but while we take no part */
     uint64_t wide;         /* what it would be, were we not alone */
     int64_t since_ms;      /* when it began, or was settled last */
@@ -62,21 +66,21 @@ struct membership {
     bool missed;           /* that we take no part is to be told, for we do not know theirs */
 };
 
-/* Takes no part, and knows nobody. */
-void membership_init(struct membership *m, const uint8_t self[ORIGIN_NODE_BYTES]);
+/* Takes no part, and knows nobody. The entry is above those of former lives. */
+void membership_init(struct membership *m, const uint8_t self[ORIGIN_NODE_BYTES], uint64_t entry);
 void membership_deinit(struct membership *m);
 /* Something new of that node has come, by whatever way. */
 void membership_hear(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES], int64_t now_ms);
 /* The node has told its view (0: it takes no part any more, and knows of no views). */
 void membership_told(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES], uint64_t view,
-                     int64_t now_ms);
+                     uint64_t entry, int64_t now_ms);
 /* The node has begun a new life, in which it has told nothing yet. */
 void membership_reborn(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES]);
 /* Words of others have been missed: what they have told is not known any more. From this moment on
  * we are no home. The caller looks with `willing` false in the same hold, and tells that. */
 void membership_missed(struct membership *m);
 /* Finds out the view; `willing`: we take part (no data set is being merged). True when it is to be
- * told: the caller tells m->view by a unit in the same hold. */
+ * told: the caller tells m->view and m->entry by a unit in the same hold. */
 bool membership_look(struct membership *m, bool willing, int64_t now_ms) MUST_CHECK;
 /* Whether all members have told the view. */
 bool membership_is_settled(const struct membership *m);

@@ -28,6 +28,7 @@ struct node {
     struct log_head head;
     struct origin_log *log;
     const struct merge_snapshot *snapshot; /* MERGE is under way */
+    void (*missed)(const struct version_vector *before);
     uint16_t self;
     int64_t silence_ms;
     int64_t now_ms;  /* of the hold in which something comes */
@@ -312,6 +313,11 @@ void node_set_log_bytes(struct node *n, size_t log_bytes)
 void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv))
 {
     n->execute.hear = hear;
+}
+
+void node_hear_missed(struct node *n, void (*missed)(const struct version_vector *before))
+{
+    n->missed = missed;
 }
 
 void node_run_own(struct node *n, int db, int argc, const struct slice *argv)
@@ -615,11 +621,16 @@ static void log_end(struct node *n) REQUIRES(keyspace_lock)
 
 void node_snapshot_end(struct node *n)
 {
+    struct version_vector *before = version_vector_create(&n->origins);
     assert(n->snapshot);
     merge_snapshot_end(&n->merge, n->snapshot);
     skip_logs(n, n->snapshot->positions);
     log_end(n);
     n->snapshot = NULL;
+    if (n->missed) {
+        n->missed(before);
+    }
+    mem_free(before);
 }
 
 /* ---- expiry ---- */
