@@ -628,7 +628,6 @@ static void look(bool willing, int64_t now_ms)
     it.settled = settled;
 }
 
-/* Nodes that have lived on have told nothing else that we cannot know. */
 static void add_missed(uint16_t origin, uint64_t from, uint64_t upto)
 {
     if (it.missed_count == MISSED_MAX) {

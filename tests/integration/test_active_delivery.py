@@ -89,6 +89,23 @@ def test_each_element_once(make_node, kind, count):
     check_quiet(nodes)
 
 
+@pytest.mark.long
+def test_nodes_that_begin_together(make_node):
+    """Clients wait, and jobs come, before any node takes part: nobody gives before those who begin with it agree."""
+    nodes = mesh(make_node, 3)
+    words, taken, put = KINDS["BLPOP"]
+    workers = Workers(nodes, 1, words, taken)
+    with nodes[0].connect() as c:
+        for i in range(300):
+            c.call(*put, "e%d" % i)
+            time.sleep(0.02)
+    agree(nodes)
+    eventually(lambda: len(workers.got) >= 300, "all was given", 30)
+    workers.stop()
+    assert sorted(workers.got) == sorted(b"e%d" % i for i in range(300))
+    check_equal(nodes, "afterwards")
+
+
 def test_moves(make_node):
     nodes = waiting(make_node, 2)
     workers = Workers(nodes, 2, ("BLMOVE", "q", "done", "LEFT", "RIGHT", "0.3"), lambda r: [r])
