@@ -89,12 +89,15 @@ static bool take_aside(struct peer_link *l, struct full_sync *c)
 {
     const char *error = NULL;
     int64_t said_ms = replica_clock_ms();
+    bool here = l->in.len > 0; /* some of it came with the frames */
     full_sync_feeds_asleep(c);
     while (full_sync_phase(c) == FULL_SYNC_COMING) {
         size_t consumed;
-        if (peer_link_is_interrupted(&l->f) || !peer_link_receive(l) || !peer_link_keep(l)) {
+        if (peer_link_is_interrupted(&l->f) || (!here && !peer_link_receive(l)) ||
+            !peer_link_keep(l)) {
             return false;
         }
+        here = false;
         (void)full_sync_feed(c, buf_slice(&l->in), &consumed, &error);
         buf_consume(&l->in, consumed);
         figures.keys = full_sync_keys(c);
