@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "active/hlc.h"
 #include "active/merge_priv.h"
 
 #include <assert.h>
@@ -105,6 +106,22 @@ static bool window_reaches(const struct merge *m, const struct arrival *a)
 /* What a plan by a short view may be: a longer one has to be looked at. */
 #define NEEDS_ALL MERGE_PLANS
 
+static bool is_own_state(const struct merge *m, struct dot dot)
+{
+    return m->self != 0 && hlc_is_state(dot.stamp) &&
+           memcmp(origins_at(m->origins, dot_origin(dot))->id.node,
+                  origins_at(m->origins, m->self)->id.node, ORIGIN_NODE_BYTES) == 0;
+}
+
+/* True when all that says that what is here is later than X, which is whole, is a state that does
+ * not cover it: one in the window, or one that we told ourselves, before X was here. Nobody wrote
+ * by that, and who knew the other one goes before it. */
+static bool is_above_state(const struct merge *m, const struct arrival *a)
+{
+    return a->fold.base < 0 && a->fold.whole == a->x && a->fold.view.count <= MERGE_REFOLD_MAX &&
+           (a->base_before >= 0 || is_own_state(m, a->key_dot));
+}
+
 static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a, int db,
                                   struct slice key)
 {
@@ -112,12 +129,16 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
         return MERGE_OVER; /* behind it is a whole write, or a state that has it */
     }
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
-        return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
+        return window_reaches(m, a) || !a->existed ? MERGE_RUN
+               : is_above_state(m, a)              ? MERGE_GUESS
+                                                   : MERGE_NEITHER;
     }
     if (a->is_short) {
         return NEEDS_ALL;
     }
-    return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD : MERGE_NEITHER;
+    return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD
+           : is_above_state(m, a)                       ? MERGE_GUESS
+                                                        : MERGE_NEITHER;
 }
 
 static enum merge_plan plan_part(const struct merge *m, const struct arrival *a, int db,
@@ -210,7 +231,11 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         merge_fold_run(m, &a->fold, db, key, now_ms);
         break;
     case MERGE_GUESS:
-        merge_run(m, x, db, key, now_ms);
+        if (x->effect.class == EFFECT_WHOLE) {
+            merge_fold_run(m, &a->fold, db, key, now_ms);
+        } else {
+            merge_run(m, x, db, key, now_ms);
+        }
         conflict_guess(m, a, db, key, now_ms);
         break;
     case MERGE_NEITHER:

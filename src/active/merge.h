@@ -66,7 +66,7 @@ enum merge_plan {
     MERGE_OVER,    /* something behind it makes it void */
     MERGE_REPEAT,  /* run it, then what it changes below later writes of its members */
     MERGE_REFOLD,  /* begin from the base, and run all that is above it */
-    MERGE_GUESS,   /* no exact way: run it, in conflict */
+    MERGE_GUESS,   /* no exact way: run it, with what is behind it if it is whole, in conflict */
     MERGE_NEITHER, /* no exact way, and what is here is later: leave it, in conflict */
     MERGE_PLANS,
 };
@@ -85,6 +85,7 @@ enum merge_break {
 
 struct merge {
     struct origins *origins;
+    uint16_t self; /* the index of our origin; 0: not known */
     struct window *window;
     struct conflicts *conflicts;
     struct libraries *libraries; /* who uses the merge settles them; NULL: there are none */

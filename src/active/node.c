@@ -59,6 +59,7 @@ static void begin_epoch(struct node *n, const struct node_options *options)
     }
     n->self = n->own.self = origins_enter(&n->origins, &id);
     assert(n->self != 0);
+    n->merge.self = n->self;
     origins_hear(&n->origins, n->self, n->clock.last, 0);
 }
 

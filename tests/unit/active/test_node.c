@@ -325,6 +325,49 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     real_group_deinit(&group);
 }
 
+/* A data set that has nothing new raises the floor. */
+static void raise_floor(int node, uint64_t clock)
+{
+    struct version_vector *positions = version_vector_create(node_origins(group.node[node]));
+    struct merge_snapshot snapshot = {.positions = positions, .clock = clock};
+    const char *error = NULL;
+    keyspace_lock_exclusive();
+    assert_true(node_snapshot_begin(group.node[node], &snapshot, &error));
+    node_snapshot_end(group.node[node]);
+    keyspace_unlock_exclusive();
+    mem_free(positions);
+}
+
+/* A SET that is above the last client's write, and below a state that does not cover it, stands:
+ * what came before the window's floor is in that state, and nobody wrote by it. */
+static void test_a_state_overwrites_nothing_that_comes_late(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id writer = {.epoch = 7}, other = {.epoch = 8};
+    memset(writer.node, 'p', sizeof(writer.node));
+    memset(other.node, 'q', sizeof(other.node));
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    const char *old = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nold\r\n";
+    const char *new = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n";
+    const char *fails = "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\nb\r\n";
+    assert_int_equal(take(0, &writer, 1, now, 0, old), RECEIVED);
+    assert_int_equal(take(0, &other, 1, now + 2, 0, fails), RECEIVED);
+    raise_floor(0, now + (UINT64_C(1000) << 16));
+    group.now_ms += CONFLICT_QUIET_MS;
+    real_tick(&group, 0);
+    assert_int_equal(node_states(group.node[0]), 1);
+    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nold\r\n");
+    assert_int_equal(take(0, &writer, 2, now + 4, 0, new), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
+    assert_true(conflicts_has(node_merge(group.node[0])->conflicts, 0, SLICE("k")));
+    group.now_ms += CONFLICT_QUIET_MS;
+    real_tick(&group, 0);
+    assert_int_equal(node_states(group.node[0]), 2); /* which covers it, and has it */
+    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
+    real_group_deinit(&group);
+}
+
 static struct buf events;
 
 static void on_event(const char *event, int db, struct slice key, unsigned mask)
@@ -897,6 +940,7 @@ int main(void)
         cmocka_unit_test(test_a_peers_unit_is_any_write_but_not_ours),
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
+        cmocka_unit_test(test_a_state_overwrites_nothing_that_comes_late),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
         cmocka_unit_test(test_a_deadline_that_moved_is_not_expired),
