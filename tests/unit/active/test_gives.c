@@ -30,7 +30,7 @@ static void add(struct gives *g, char node, uint64_t number, const char *back)
 /* What is taken, in order, as text. */
 static const char *missed(struct gives *g, char node, uint64_t from, uint64_t upto)
 {
-    static char text[200];
+    static char text[2000];
     uint8_t id[ORIGIN_NODE_BYTES];
     struct give give;
     size_t left = g->count, used = 0;
