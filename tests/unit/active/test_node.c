@@ -325,6 +325,37 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     real_group_deinit(&group);
 }
 
+/* An entry that was put back is known to be undelivered before it is here itself: it is not given,
+ * nor forgotten, and is given once it is here. A consumer that another node makes passes nothing
+ * by. */
+static void test_undelivered_before_it_is_there(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id writer = {.epoch = 7}, teller = {.epoch = 8};
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    memset(writer.node, 'p', sizeof(writer.node));
+    memset(teller.node, 'q', sizeof(teller.node));
+    const char *read = "xreadgroup group g c streams s >";
+    const char *pend = "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n0\r\n$1\r\n0\r\n"
+                       "$13\r\n(undelivered)\r\n$3\r\n5-1\r\n";
+    const char *insert = "*5\r\n$13\r\nKEYDB.XINSERT\r\n$1\r\ns\r\n$3\r\n5-1\r\n$1\r\nf\r\n$4\r\nlate\r\n";
+    const char *made = "*7\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n0-0\r\n$1\r\n0\r\n$1\r\n0\r\n"
+                       "$5\r\nother\r\n";
+    assert_string_equal(real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream"), "+OK\r\n");
+    uint64_t later = node_clock(group.node[0])->last;
+    assert_int_equal(take(0, &teller, 1, later + 4, 0, pend), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, read), "*-1\r\n");
+    assert_int_equal(take(0, &writer, 1, later + 2, 0, insert), RECEIVED);
+    assert_non_null(strstr(real_run_one(&group, 0, 0, read), "late"));
+    assert_string_equal(real_run_one(&group, 0, 0, read), "*-1\r\n");
+    assert_int_equal(take(0, &teller, 2, now + (UINT64_C(1000) << 16), 0, made), RECEIVED);
+    real_run_one(&group, 1, 0, "xgroup create t g 7-7 mkstream");
+    real_run_one(&group, 1, 0, "xgroup createconsumer t g mine");
+    assert_non_null(strstr(unit_text(1, 2), "g 0-0 0 0 mine"));
+    real_group_deinit(&group);
+}
+
 /* A data set that has nothing new raises the floor. */
 static void raise_floor(int node, uint64_t clock)
 {
@@ -941,6 +972,7 @@ int main(void)
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
         cmocka_unit_test(test_a_state_overwrites_nothing_that_comes_late),
+        cmocka_unit_test(test_undelivered_before_it_is_there),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
         cmocka_unit_test(test_a_deadline_that_moved_is_not_expired),
