@@ -414,13 +414,15 @@ static void keep_all_back(uint64_t db, int argc, const struct slice *argv)
 /* The same of words as they stand in a request, so many. */
 static void keep_text_back(int db, int words, struct slice text)
 {
-    struct slice *argv = mem_alloc((size_t)words * sizeof(*argv));
+    struct slice *argv = mem_calloc((size_t)words, sizeof(*argv));
     for (int i = 0; i < words; i++) {
         uint64_t len = 0;
         const char *end = memchr(text.ptr, '\n', text.len); /* of "$5\r\n" */
-        bool good = end && num_parse_u64(slice_of(text.ptr + 1, (size_t)(end - text.ptr) - 2), &len);
-        assert(good);
-        argv[i] = slice_of(end + 1, good ? len : 0);
+        if (!end || !num_parse_u64(slice_of(text.ptr + 1, (size_t)(end - text.ptr) - 2), &len)) {
+            assert(false); /* we have written it */
+            break;
+        }
+        argv[i] = slice_of(end + 1, len);
         size_t used = (size_t)(argv[i].ptr - text.ptr) + argv[i].len + 2;
         text = slice_of(text.ptr + used, text.len - used);
     }
