@@ -114,7 +114,7 @@ void window_index_remove(struct window_index *x, uint64_t number)
     uint32_t i = segment_of(x, number);
     assert(i < x->count);
     let_go(effect_at(x, i, number));
-    x->segments[i]->here--;
+    x->gone += --x->segments[i]->here == 0;
     x->here--;
 }
 
@@ -133,6 +133,10 @@ static bool begin_again(const struct window_index *x, struct window_segment *s)
 void window_index_trim(struct window_index *x)
 {
     uint32_t kept = 0;
+    if (x->gone == 0) {
+        return; /* as after nearly every write where the window is full */
+    }
+    x->gone = 0;
     for (uint32_t i = 0; i < x->count; i++) {
         struct window_segment *s = x->segments[i];
         if (s->here > 0 || begin_again(x, s)) {

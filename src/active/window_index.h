@@ -41,6 +41,7 @@ struct window_index {
     uint32_t count, capacity;
     uint64_t next; /* number of the effect that comes next: they are numbered from 0 */
     uint64_t here; /* effects that are not taken out */
+    uint32_t gone; /* segments of which nothing is here any more */
     uint64_t latest;
 };
 

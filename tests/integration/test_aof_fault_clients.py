@@ -12,8 +12,8 @@ import threading
 import pytest
 
 from integration.test_aof import AOF
-from integration.test_aof_faults import (MISCONF, check_doomed, check_refusal, faults,  # noqa: F401
-                                         make_faulty, restarted, rewritten, status, wait_for)
+from integration.test_aof_faults import (MISCONF, check_doomed, check_refusal, make_faulty,  # noqa: F401
+                                         restarted, rewritten, status, wait_for)
 from lib.bounds import eventually
 from lib.resp import Error, encode
 from lib.server import is_redis, server_path

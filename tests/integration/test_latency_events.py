@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from integration.test_aof_faults import faults, make_faulty, rewritten  # noqa: F401 (fixtures)
+from integration.test_aof_faults import make_faulty, rewritten  # noqa: F401 (fixtures)
 from lib.bounds import eventually
 from lib.server import is_redis, server_path
 

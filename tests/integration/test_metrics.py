@@ -234,13 +234,21 @@ def test_what_is_on_disk(start, play, prefix, options):
     if not options:
         play(server, ("capa", "eof")).full()
     eventually(lambda: server.info("replication").get(prefix + "state") == "ready", "the file")
-    families = scrape(server.metrics_port)
-    plain, _ = claimed(families)
-    about = {name: text for name, text in server.info("replication").items() if name.startswith(prefix)}
-    assert len(about) >= 5
-    for name, text in about.items():
-        family = plain["replication", name]
-        assert value(families, family.name) == float({"ready": "1"}.get(text, text)), name
+
+    def told():
+        return {name: text for name, text in server.info("replication").items() if name.startswith(prefix)}
+    seen = {}
+
+    def calm():
+        """A node writes into its log when it likes: nothing has come between two looks that say the same."""
+        seen.update(first=told(), families=scrape(server.metrics_port))
+        return seen["first"] == told()
+    eventually(calm, "nothing is written meanwhile")
+    plain, _ = claimed(seen["families"])
+    assert len(seen["first"]) >= 5
+    for name, text in seen["first"].items():
+        shown = value(seen["families"], plain["replication", name].name)
+        assert shown == float({"ready": "1"}.get(text, text)), name
 
 
 # ---- who may see it

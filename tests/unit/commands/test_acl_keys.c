@@ -66,6 +66,7 @@ static struct {
     char fault[256]; /* the first key that was touched and should not have been */
 } watched;
 
+#if KEYDB_DEBUG
 static bool is_checked(struct slice name)
 {
     for (int i = 0; i < watched.place_count; i++) {
@@ -87,6 +88,7 @@ static void on_key(const struct db *db, struct slice name)
         snprintf(watched.fault, sizeof(watched.fault), "touched %.*s", (int)name.len, name.ptr);
     }
 }
+#endif
 
 static const char *run_watched(int argc, const struct slice *argv)
 {
