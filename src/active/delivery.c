@@ -63,7 +63,7 @@ static struct {
     bool inviting;              /* a guest is put into the queues */
     struct session sessions[2]; /* of guests, by protocol */
     struct arena arena;
-    struct buf back; /* writes that put back: database, words, then length and bytes of each */
+    struct buf back;    /* writes that put back: database, words, then length and bytes of each */
     struct gives gives; /* to clients of others, who may not have heard of it */
     struct missed missed[MISSED_MAX];
     int missed_count;
@@ -642,16 +642,19 @@ static void add_missed(uint16_t origin, uint64_t from, uint64_t upto)
 /* Told in the hold in which it is so: whoever hears how far we are has heard of this before. */
 static void on_missed(const struct version_vector *before)
 {
-    const struct origins *o = node_origins(it.node);
     bool any = false;
     keyspace_assert_exclusive();
-    for (uint16_t i = 1; i < o->count; i++) {
-        const struct origin *origin = origins_at(o, i);
+    if (!it.node) {
+        return;
+    }
+    const struct origins *o = node_origins(it.node);
+    for (uint32_t i = 1; i < o->count; i++) {
+        const struct origin *origin = origins_at(o, (uint16_t)i);
         uint64_t from = version_vector_at(before, i);
         if (i != node_self(it.node) && origin->position > from) {
             any = true;
             if (!origin->superseded) {
-                add_missed(i, from, origin->position);
+                add_missed((uint16_t)i, from, origin->position);
             }
         }
     }
@@ -669,9 +672,8 @@ static void forget_gives(void)
     while ((give = gives_first(&it.gives)) != NULL) {
         struct slice node = slice_of((const char *)give->node, ORIGIN_NODE_BYTES);
         uint16_t origin = (uint16_t)(uintptr_t)radix_find(&it.lives, node);
-        if (give->words > 0 &&
-            (!origin || membership_told_by(&it.members, give->node) == 0 ||
-             origins_at(node_origins(it.node), origin)->seen < give->stamp)) {
+        if (give->words > 0 && (!origin || membership_told_by(&it.members, give->node) == 0 ||
+                                origins_at(node_origins(it.node), origin)->seen < give->stamp)) {
             return;
         }
         gives_drop(&it.gives);

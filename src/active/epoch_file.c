@@ -44,8 +44,7 @@ static bool parse(struct slice text, struct origin_id *last, uint64_t *clock)
 {
     bool has_clock = text.len == FILE_CHARS && memcmp(text.ptr, prefix, PREFIX_CHARS) == 0;
     *clock = 0;
-    if (!has_clock &&
-        (text.len != FILE_1_CHARS || memcmp(text.ptr, prefix_1, PREFIX_CHARS) != 0)) {
+    if (!has_clock && (text.len != FILE_1_CHARS || memcmp(text.ptr, prefix_1, PREFIX_CHARS) != 0)) {
         return false;
     }
     return text.ptr[text.len - 1] == '\n' &&

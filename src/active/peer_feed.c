@@ -45,10 +45,10 @@ struct pull {
     struct buf out; /* frames; those before `sent` are */
     size_t sent;
     int64_t clocks_ms;               /* when clocks were told last */
-    struct full_sync_source *source; /* the data set that comes before all frames; NULL: none */
+    struct full_sync_source *source; /* the data set that comes first; NULL: none */
     uint64_t source_sent;
-    bool before; /* what the logs have of its moment is sent first */
-    bool holds; /* the logs keep for it what comes behind that */
+    bool before; /* before it, what the logs have up to its moment */
+    bool holds;  /* the logs keep for it what comes behind that */
     /* Anybody's: */
     _Atomic uint64_t upto; /* of what the logs have ever got: it has been sent all of that */
     _Atomic uint64_t pending;

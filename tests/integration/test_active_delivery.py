@@ -95,13 +95,15 @@ def test_nodes_that_begin_together(make_node):
     nodes = mesh(make_node, 3)
     words, taken, put = KINDS["BLPOP"]
     workers = Workers(nodes, 1, words, taken)
-    with nodes[0].connect() as c:
-        for i in range(300):
-            c.call(*put, "e%d" % i)
-            time.sleep(0.02)
-    agree(nodes)
-    eventually(lambda: len(workers.got) >= 300, "all was given", 30)
-    workers.stop()
+    try:
+        with nodes[0].connect() as c:
+            for i in range(300):
+                c.call(*put, "e%d" % i)
+                time.sleep(0.02)  # some before anybody takes part, some behind it
+        agree(nodes)
+        eventually(lambda: len(workers.got) >= 300, "all was given", 30)
+    finally:
+        workers.stop()
     assert sorted(workers.got) == sorted(b"e%d" % i for i in range(300))
     check_equal(nodes, "afterwards")
 

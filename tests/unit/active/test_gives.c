@@ -18,11 +18,8 @@ static void id_of(char letter, uint8_t id[ORIGIN_NODE_BYTES])
 
 static void add(struct gives *g, char node, uint64_t number, const char *back)
 {
-    struct give give = {.number = number,
-                        .stamp = 10 * number,
-                        .db = 1,
-                        .words = 3,
-                        .back = slice_cstr(back)};
+    struct give give = {
+        .number = number, .stamp = 10 * number, .db = 1, .words = 3, .back = slice_cstr(back)};
     id_of(node, give.node);
     gives_add(g, &give);
 }

@@ -39,7 +39,7 @@ struct link {
 static struct node_at {
     struct membership m;
     bool up;
-    uint64_t life, lives[NODES]; /* of the others, as far as heard */
+    uint64_t life, lives[NODES];          /* of the others, as far as heard */
     int64_t beat_ms, start_ms, merges_ms; /* it takes no part before the latter */
     uint64_t sent, got[NODES];            /* messages; the last one of each other node */
     uint64_t given[KEYS]; /* elements of each key that are gone, as far as this node knows */
@@ -68,9 +68,8 @@ static void send(int from, enum kind kind, uint64_t value)
         assert_true(l->count < QUEUE);
         int64_t due_ms = now_ms + (int64_t)rand_below(DELAY_MS);
         l->last_due_ms = due_ms > l->last_due_ms ? due_ms : l->last_due_ms;
-        l->queue[(l->first + l->count++) % QUEUE] =
-            (struct message){kind,   value, nodes[from].m.entry, nodes[from].life,
-                             number, l->last_due_ms};
+        l->queue[(l->first + l->count++) % QUEUE] = (struct message){
+            kind, value, nodes[from].m.entry, nodes[from].life, number, l->last_due_ms};
     }
 }
 
@@ -339,7 +338,8 @@ static void test_back_from_alone(void **state)
     assert_false(membership_look(&m, false, later_ms));
     assert_true(membership_look(&m, true, later_ms) && m.view != both); /* another entry */
     assert_false(membership_is_settled(&m));
-    membership_told(&m, id, 0, 0, later_ms); /* two who have missed words tell no noughts for ever */
+    membership_told(&m, id, 0, 0,
+                    later_ms); /* two who have missed words tell no noughts for ever */
     assert_false(membership_look(&m, false, later_ms) && m.view != 0);
     assert_false(membership_look(&m, false, later_ms));
     membership_deinit(&m);

@@ -307,9 +307,9 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     real_group_init(&group, 2, LOG_BYTES, 0);
     real_run_one(&group, 0, 0, "rpush k a");
     real_run_one(&group, 1, 0, "sadd k b"); /* of another type: each fails there */
-    while (real_send(&group, 0, 1) | real_send(&group, 1, 0)) {
+    while ((int)real_send(&group, 0, 1) | (int)real_send(&group, 1, 0)) {
     }
-    while (real_deliver(&group, 0, 1) | real_deliver(&group, 1, 0)) {
+    while ((int)real_deliver(&group, 0, 1) | (int)real_deliver(&group, 1, 0)) {
     }
     const struct merge *m = node_merge(group.node[0]);
     assert_true(conflicts_has(m->conflicts, 0, SLICE("k")));
@@ -337,11 +337,14 @@ static void test_undelivered_before_it_is_there(void **state)
     memset(writer.node, 'p', sizeof(writer.node));
     memset(teller.node, 'q', sizeof(teller.node));
     const char *read = "xreadgroup group g c streams s >";
-    const char *pend = "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n0\r\n$1\r\n0\r\n"
-                       "$13\r\n(undelivered)\r\n$3\r\n5-1\r\n";
-    const char *insert = "*5\r\n$13\r\nKEYDB.XINSERT\r\n$1\r\ns\r\n$3\r\n5-1\r\n$1\r\nf\r\n$4\r\nlate\r\n";
-    const char *made = "*7\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n0-0\r\n$1\r\n0\r\n$1\r\n0\r\n"
-                       "$5\r\nother\r\n";
+    const char *pend =
+        "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n0\r\n$1\r\n0\r\n"
+        "$13\r\n(undelivered)\r\n$3\r\n5-1\r\n";
+    const char *insert =
+        "*5\r\n$13\r\nKEYDB.XINSERT\r\n$1\r\ns\r\n$3\r\n5-1\r\n$1\r\nf\r\n$4\r\nlate\r\n";
+    const char *made =
+        "*7\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n0-0\r\n$1\r\n0\r\n$1\r\n0\r\n"
+        "$5\r\nother\r\n";
     assert_string_equal(real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream"), "+OK\r\n");
     uint64_t later = node_clock(group.node[0])->last;
     assert_int_equal(take(0, &teller, 1, later + 4, 0, pend), RECEIVED);
