@@ -25,6 +25,9 @@
 /* A guest's name in the table: its node, and its number there, so that a node's stand together. */
 #define GUEST_KEY_BYTES (ORIGIN_NODE_BYTES + sizeof(uint64_t))
 
+/* How many of the gives are looked at in a tick, beyond the first ones. */
+#define GIVES_LOOK 1024
+
 /* Rows of what was missed; beyond it the oldest is not told any more. */
 #define MISSED_MAX 64
 
@@ -63,8 +66,9 @@ static struct {
     bool inviting;              /* a guest is put into the queues */
     struct session sessions[2]; /* of guests, by protocol */
     struct arena arena;
-    struct buf back;    /* writes that put back: database, words, then length and bytes of each */
-    struct gives gives; /* to clients of others, who may not have heard of it */
+    struct buf back;     /* writes that put back: database, words, then length and bytes of each */
+    struct gives gives;  /* to clients of others, who may not have heard of it */
+    size_t gives_looked; /* up to there, in this round */
     struct missed missed[MISSED_MAX];
     int missed_count;
 } it;
@@ -664,19 +668,34 @@ static void on_missed(const struct version_vector *before)
     }
 }
 
-/* Those whose nodes have all that we told them: what they have missed of it they said before. */
+/* Its node has all that we told then: what it has missed of it, it said before. */
+static bool has_arrived(const struct give *give) REQUIRES(keyspace_lock);
+static bool has_arrived(const struct give *give)
+{
+    struct slice node = slice_of((const char *)give->node, ORIGIN_NODE_BYTES);
+    uint16_t origin = (uint16_t)(uintptr_t)radix_find(&it.lives, node);
+    return origin && membership_told_by(&it.members, give->node) != 0 &&
+           origins_at(node_origins(it.node), origin)->seen >= give->stamp;
+}
+
+/* A node that is away for good does not keep those of others: else one that comes back without its
+ * files, and so has missed all, would have them put back. */
 static void forget_gives(void) REQUIRES(keyspace_lock);
 static void forget_gives(void)
 {
-    const struct give *give;
-    while ((give = gives_first(&it.gives)) != NULL) {
-        struct slice node = slice_of((const char *)give->node, ORIGIN_NODE_BYTES);
-        uint16_t origin = (uint16_t)(uintptr_t)radix_find(&it.lives, node);
-        if (give->words > 0 && (!origin || membership_told_by(&it.members, give->node) == 0 ||
-                                origins_at(node_origins(it.node), origin)->seen < give->stamp)) {
-            return;
+    struct gives *g = &it.gives;
+    for (int n = 0; n < GIVES_LOOK && it.gives_looked < g->count; n++, it.gives_looked++) {
+        const struct give *give = gives_at(g, it.gives_looked);
+        if (give->words > 0 && has_arrived(give)) {
+            gives_clear(g, it.gives_looked);
         }
-        gives_drop(&it.gives);
+    }
+    while (g->count > 0 && (gives_at(g, 0)->words == 0 || has_arrived(gives_at(g, 0)))) {
+        gives_drop(g);
+        it.gives_looked -= it.gives_looked > 0;
+    }
+    if (it.gives_looked >= g->count) {
+        it.gives_looked = 0;
     }
 }
 
@@ -711,6 +730,7 @@ void delivery_begin(struct node *n)
     it.view = 0;
     it.settled = false;
     it.missed_count = 0;
+    it.gives_looked = 0;
     radix_init(&it.lives);
     radix_init(&it.hosts);
     radix_init(&it.guests);

@@ -49,9 +49,26 @@ void gives_add(struct gives *g, const struct give *give)
     }
 }
 
-const struct give *gives_first(const struct gives *g)
+const struct give *gives_at(const struct gives *g, size_t i)
 {
-    return g->count > 0 ? &g->rows[g->first] : NULL;
+    assert(i < g->count);
+    return &g->rows[g->first + i];
+}
+
+/* It has nothing to put back any more; what it had is the caller's. */
+static struct slice empty(struct gives *g, struct give *give)
+{
+    struct slice back = give->back;
+    g->bytes -= back.len;
+    give->words = 0;
+    give->back = slice_of(NULL, 0);
+    return back;
+}
+
+void gives_clear(struct gives *g, size_t i)
+{
+    assert(i < g->count);
+    mem_free((char *)empty(g, &g->rows[g->first + i]).ptr);
 }
 
 void gives_drop(struct gives *g)
@@ -72,9 +89,7 @@ bool gives_take_missed(struct gives *g, const uint8_t node[ORIGIN_NODE_BYTES], u
         if (give->words > 0 && give->number > from && give->number <= upto &&
             memcmp(give->node, node, ORIGIN_NODE_BYTES) == 0) {
             *taken = *give;
-            g->bytes -= give->back.len;
-            give->words = 0;
-            give->back = slice_of(NULL, 0);
+            taken->back = empty(g, give);
             return true;
         }
     }

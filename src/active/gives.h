@@ -19,7 +19,7 @@ struct give {
     uint8_t node[ORIGIN_NODE_BYTES]; /* that of the client */
     uint64_t number;                 /* of our unit that says so */
     uint64_t stamp;                  /* of no earlier unit of ours than that */
-    int db, words;                   /* no words: it was put back */
+    int db, words;                   /* no words: it was put back, or has arrived */
     struct slice back;               /* what delivery_put_back made; owned */
 };
 
@@ -34,8 +34,10 @@ struct gives {
 void gives_deinit(struct gives *g);
 /* Adds a copy of it, as the last one. */
 void gives_add(struct gives *g, const struct give *give);
-/* The first one; NULL when there is none. */
-const struct give *gives_first(const struct gives *g);
+/* The i-th of g->count; with no words where it was taken or cleared. */
+const struct give *gives_at(const struct gives *g, size_t i);
+/* What it gave has arrived: only its place is left, until it is dropped. */
+void gives_clear(struct gives *g, size_t i);
 /* Forgets the first one. */
 void gives_drop(struct gives *g);
 /* Takes those for that node that units with numbers in (from, upto] say, one a call, the last one
