@@ -38,7 +38,7 @@ struct full_sync {
     int dbs;          /* that it has keys in, and all below */
     /* Met. */
     uint16_t *index; /* ours, by handle */
-    struct version_vector *cover;
+    struct version_vector *cover, *had;
     struct merge_snapshot snapshot;
     struct known_keys known;
     bool alone;      /* nothing was here: no key but theirs is to be merged */
@@ -61,6 +61,13 @@ struct full_sync *full_sync_create(int fd_take)
     return c;
 }
 
+void full_sync_note_had(struct full_sync *c, struct version_vector *had_take)
+{
+    assert(!full_sync_is_merging(c));
+    mem_free(c->had);
+    c->had = had_take;
+}
+
 void full_sync_destroy(struct full_sync **contact)
 {
     struct full_sync *c = *contact;
@@ -73,6 +80,7 @@ void full_sync_destroy(struct full_sync **contact)
     mem_free(c->positions);
     mem_free(c->index);
     mem_free(c->cover);
+    mem_free(c->had);
     known_keys_deinit(&c->known);
     buf_deinit(&c->in);
     buf_deinit(&c->out);
@@ -373,7 +381,7 @@ bool full_sync_begin(struct full_sync *c, struct node *n, const char **error)
         *error = "there is no room for another origin";
         return false;
     }
-    c->snapshot = (struct merge_snapshot){c->cover, c->clock};
+    c->snapshot = (struct merge_snapshot){c->cover, c->clock, c->had};
     if (!node_snapshot_begin(n, &c->snapshot, error)) {
         return false;
     }

@@ -125,6 +125,9 @@ void merge_digests(const struct merge *m, int count, struct slice words, struct 
 struct merge_snapshot {
     const struct version_vector *positions;
     uint64_t clock;
+    /* Ours when it was asked for. What came since then (the frames before it) was run on what
+     * lacked the data set, so having it says nothing about a key's content. NULL: as they are. */
+    const struct version_vector *had;
 };
 /* Before the first key. From now on the window counts what their positions cover as gone, for some
  * keys have it already: what comes late is handled with care. Between this and merge_snapshot_end

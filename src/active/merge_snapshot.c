@@ -42,10 +42,15 @@ static bool is_covered(const struct version_vector *positions, struct dot dot)
     return dot.stamp > 0 && version_vector_has(positions, dot);
 }
 
-/* True when the dot is one that we have run; of a key without one we have not. */
-static bool is_applied(const struct merge *m, struct dot dot)
+/* True when their dot is one that we have run, on what it was made on; of a key without one we
+ * have not. */
+static bool is_applied(const struct merge *m, const struct snapshot_key *k)
 {
-    return dot.stamp > 0 && dot_sequence(dot) <= origins_at(m->origins, dot_origin(dot))->position;
+    const struct version_vector *had = k->snapshot->had;
+    uint16_t origin = dot_origin(k->dot);
+    uint64_t upto = had && origin != m->self ? version_vector_at(had, origin)
+                                             : origins_at(m->origins, origin)->position;
+    return k->dot.stamp > 0 && dot_sequence(k->dot) <= upto;
 }
 
 static bool take_theirs(struct merge *m, const struct snapshot_key *k)
@@ -113,7 +118,7 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
  * the later one. */
 static bool theirs_stands(const struct merge *m, const struct snapshot_key *k, struct dot ours)
 {
-    bool we_know = is_applied(m, k->dot), they_know = is_covered(k->snapshot->positions, ours);
+    bool we_know = is_applied(m, k), they_know = is_covered(k->snapshot->positions, ours);
     bool is_state = hlc_is_state(k->dot.stamp), ours_is_state = hlc_is_state(ours.stamp);
     if (we_know != they_know) {
         return they_know;
@@ -137,7 +142,7 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
         taken = theirs_stands(m, k, ours);
     } else if (there) {
         /* A dot that we have applied, and no key: we deleted it. */
-        taken = !is_applied(m, k->dot);
+        taken = !is_applied(m, k);
     } else {
         taken = is_covered(k->snapshot->positions, ours);
     }

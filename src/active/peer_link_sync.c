@@ -68,6 +68,8 @@ static bool open_aside(struct peer_link *l, struct aside *a)
         return false;
     }
     a->set = full_sync_create(fd);
+    full_sync_note_had(a->set, l->had);
+    l->had = NULL;
     return true;
 }
 

@@ -148,6 +148,8 @@ static bool write_pull(struct peer_link *l, struct buf *out)
         return false;
     }
     receiver_init(&l->take, node_self(active_node()));
+    mem_free(l->had);
+    l->had = version_vector_create(node_origins(active_node()));
     all.want[l->number] =
         (struct source_link){.up = true, .take = &l->take, .heard_ms = replica_clock_ms()};
     choose_sources();
@@ -410,6 +412,8 @@ static void leave(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
     buf_deinit(&l->in);
     mem_free(l->late);
     l->late = NULL;
+    mem_free(l->had);
+    l->had = NULL;
     l->late_count = 0;
     l->done = 0;
     l->waits = false;
