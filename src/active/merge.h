@@ -88,7 +88,8 @@ struct merge {
     uint16_t self; /* the index of our origin; 0: not known */
     struct window *window;
     struct conflicts *conflicts;
-    struct libraries *libraries; /* who uses the merge settles them; NULL: there are none */
+    const struct version_vector *met; /* what data sets that were merged had; NULL: none was */
+    struct libraries *libraries;      /* who uses the merge settles them; NULL: there are none */
     const struct merge_executor *executor;
     void *context;               /* the executor's */
     unsigned broken;             /* enum merge_break */
@@ -126,7 +127,8 @@ struct merge_snapshot {
     const struct version_vector *positions;
     uint64_t clock;
     /* Ours when it was asked for. What came since then (the frames before it) was run on what
-     * lacked the data set, so having it says nothing about a key's content. NULL: as they are. */
+     * lacked the data set, so having it says nothing about a key's content; unless another data
+     * set had it (merge.met). NULL: as they are. */
     const struct version_vector *had;
 };
 /* Before the first key. From now on the window counts what their positions cover as gone, for some

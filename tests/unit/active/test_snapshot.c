@@ -79,6 +79,9 @@ static void test_what_came_before_it_is_not_known(void **state)
     take(&new, 2, now + 10, "*3\r\n$4\r\nHDEL\r\n$1\r\ng\r\n$1\r\nf\r\n");
     real_run_one(&group, 1, 0, "hset k a 1 f v");
     real_run_one(&group, 1, 0, "hset g h v");
+    real_run_one(&group, 1, 0, "hset d h v");
+    real_run_one(&group, 0, 0, "hset d h v");
+    real_run_one(&group, 0, 0, "del d"); /* that the window has: it is later than what is there */
 
     struct version_vector *positions = version_vector_create(o);
     uint16_t at_old = origins_find(o, &old), at_new = origins_find(o, &new);
@@ -91,11 +94,13 @@ static void test_what_came_before_it_is_not_known(void **state)
     assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
     meet("k", dot_of(now + 8, at_new, 1));
     meet("g", dot_of(now + 10, at_new, 2));
+    meet("d", dot_of(now + 10, at_new, 2));
     node_snapshot_end(group.node[0]);
     keyspace_unlock_exclusive();
     reclaim_run();
     assert_string_equal(real_run_one(&group, 0, 0, "hget k a"), "$1\r\n1\r\n");
     assert_string_equal(real_run_one(&group, 0, 0, "hget g h"), "$1\r\nv\r\n");
+    assert_string_equal(real_run_one(&group, 0, 0, "exists d"), ":0\r\n");
     assert_string_equal(real_run_one(&group, 0, 0, "get mine"), "$1\r\nx\r\n");
     mem_free(positions);
     mem_free(had);
