@@ -277,7 +277,8 @@ bool active_begin(void)
     bool fine = node != NULL;
     if (fine) {
         join(is_news);
-        fine = peer_links_resume(buf_slice(&past.merging), past.merging_done);
+        fine = peer_links_resume(buf_slice(&past.merging), past.merging_done, past.merging_had);
+        past.merging_had = NULL;
     }
     gil_resume_world();
     restored_deinit(&past);
