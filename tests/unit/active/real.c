@@ -311,7 +311,7 @@ static bool move_all(struct real_group *g)
     bool moved = false;
     for (int i = 0; i < g->nodes * g->nodes; i++) {
         int r = i / g->nodes, s = i % g->nodes;
-        while (r != s && (real_send(g, r, s) | real_deliver(g, r, s))) {
+        while (r != s && ((int)real_send(g, r, s) | (int)real_deliver(g, r, s))) {
             moved = true;
         }
     }
