@@ -523,7 +523,7 @@ static void hear_view(const uint8_t *node, int argc, const struct slice *argv)
     if (argc < 3 || !num_parse_u64(argv[1], &view) || !num_parse_u64(argv[2], &entry)) {
         return;
     }
-    for (int i = 3; i + 2 < argc; i += 3) {
+    for (int i = 3; i + 2 < argc && i < 3 + 3 * MISSED_MAX; i += 3) {
         if (origin_parse(argv[i], &id) && num_parse_u64(argv[i + 1], &from) &&
             num_parse_u64(argv[i + 2], &upto) &&
             origins_find(node_origins(it.node), &id) == node_self(it.node)) {

@@ -162,7 +162,7 @@ static bool write_pull(struct peer_link *l, struct buf *out)
     return true;
 }
 
-/* "+PULL <node id>", or MERGE: everything comes first. */
+/* "+PULL <node id>", or MERGE: a whole data set comes. */
 static bool take_answer(struct peer_link *l, const char *line)
 {
     struct origin_id id;
