@@ -75,12 +75,10 @@ def both(make_server, make_oracle):
 
 
 def compare_by_set(clients, name, text, first):
-    """What differs, or None. The option is put back."""
-    replies = [c.call("CONFIG", "SET", name, text) for c in clients]
-    shown = [c.call("CONFIG", "GET", name)[1] for c in clients]
-    for client, reply, old in zip(clients, replies, first):
-        if not isinstance(reply, Error):
-            client.call("CONFIG", "SET", name, old)
+    """What differs, or None. The option is put back, at once: `timeout 1` ends who says nothing for a second."""
+    answers = [c.pipeline([["CONFIG", "SET", name, text], ["CONFIG", "GET", name], ["CONFIG", "SET", name, old]])
+               for c, old in zip(clients, first)]
+    replies, shown = [a[0] for a in answers], [a[1][1] for a in answers]
     taken = not isinstance(replies[0], Error) and not isinstance(replies[1], Error)
     same = replies[0] == replies[1] and (not taken or shown[0] == shown[1])
     return None if same or is_intended(name, text) else (name, text, replies, shown)

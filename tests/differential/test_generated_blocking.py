@@ -84,7 +84,7 @@ def check(server, oracle, proto, seed):
             for what, due, got in seen:
                 assert got == due, "%s\nseed %s, program:\n%s" % (
                     what, seed, "\n".join(map(repr, program)))
-        assert ours.blocked() == waiting
+        eventually(lambda: ours.blocked() == waiting, "the same ones wait")
         assert ours.state() == theirs.state()
         unblock(grammar, ours, theirs, waiting, program)
     except Timeout as trouble:

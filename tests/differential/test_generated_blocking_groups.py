@@ -4,6 +4,7 @@ our server and to the oracle: who gets what, and who is told that a group is gon
 import pytest
 
 from differential.test_generated_blocking import CLIENTS, Side, run_step, unblock
+from lib.bounds import eventually
 from lib.grammar_stream_group import WaitingGroupGrammar
 from lib.resp import Timeout
 from lib.seeds import generator, seeds
@@ -50,7 +51,7 @@ def check(server, oracle, proto, seed):
             seen, waiting = run_step(ours, theirs, client, commands, waiting)
             for what, due, got in seen:
                 assert meaning(got) == meaning(due), "%s\n%s" % (what, story())
-        assert ours.blocked() == waiting
+        eventually(lambda: ours.blocked() == waiting, "the same ones wait")
         assert ours.state() == theirs.state(), story()
         unblock(grammar, ours, theirs, waiting, program)
     except Timeout as trouble:

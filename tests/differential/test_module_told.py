@@ -120,7 +120,7 @@ def test_children(both):
     both("T.KILL")
     both("T.FORK", 5, 0)
     eventually(lambda: [client.call("T.CHILD") for client in both.clients] == [[5, 0]] * 2, "it has ended")
-    assert b"module_fork_in_progress:0" in both.clients[0].call("INFO", "persistence")
+    eventually(lambda: b"module_fork_in_progress:0" in both.clients[0].call("INFO", "persistence"), "no child is left")
 
 
 def test_slots(both):
@@ -156,7 +156,9 @@ def test_clients(both, connect):
     each("T.CLIENT", "other")
     assert each("T.AWAY", "987654321") == 1
     assert each("T.AWAY", "other") == 0
-    eventually(lambda: each("T.CLIENT", "other")[0] == 1, "it is gone")
+    eventually(lambda: all(client.call("T.CLIENT", other)[0] == 1 for client, (_, other) in zip(both.clients, ids)),
+               "it is gone from both")
+    each("T.CLIENT", "other")
 
 
 def test_reset(both):

@@ -104,6 +104,8 @@ def play(server, port):
             "UNWATCH", "SELECT 1", "CONFIG GET timeout", "ROLE", "DBSIZE", "KEYS *", "PING",
             "PUBLISH x y", "FUNCTION LIST", "FUNCTION DELETE stale", "FUNCTION FLUSH",
             "SCRIPT LOAD x", "SCRIPT EXISTS a", "REPLICAOF NO ONE", "GET a")]
+    # It tries again and again: which of the two ROLE tells is up to the moment.
+    said = [[b"connect" if word == b"connecting" else word for word in r] if isinstance(r, list) else r for r in said]
     return [bytes(r) if isinstance(r, Error) else r for r in said]
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from lib.bounds import scaled
+from lib.bounds import eventually, scaled
 from lib.resp import Push
 from lib.seeds import generator
 
@@ -92,7 +92,10 @@ def test_no_stale_reads(connect, mode):
     for thread in threads:
         thread.start()
     stop.wait(SECONDS)
-    stop.set()
+    try:
+        eventually(lambda: stop.is_set() or all(r.hits and r.told for r in readers), "each has read and was told")
+    finally:
+        stop.set()
     for thread in threads:
         thread.join(scaled(30))
     assert not faults, faults[0]

@@ -426,7 +426,7 @@ def test_killed_while_saving(make_server, tmp_path, ours_only):
 
         thread = threading.Thread(target=save_on)
         thread.start()
-        done.wait(20)
+        eventually(done.is_set, "a save", 20)
         time.sleep(0.01 * round_number)
         server.process.kill()
         server.wait_exit()

@@ -130,7 +130,7 @@ def test_a_value_of_100_mib(make_node, backlog):
         cb.ok("SET", "beside", "1")
         eventually(lambda: cb.call("STRLEN", "large") == len(value), "there", 60)
         links_are_up([a, b])
-        assert ca.call("GET", "beside") == b"1"
+        eventually(lambda: ca.call("GET", "beside") == b"1", "the other way", 60)
         assert cb.call("APPEND", "large", "tail") == len(value) + 4
         eventually(lambda: ca.call("STRLEN", "large") == len(value) + 4, "back", 60)
         ca.call("COPY", "large", "copy")

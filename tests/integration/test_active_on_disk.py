@@ -80,7 +80,7 @@ def test_harm_to_the_file(make_node, harm):
     apart(*nodes)
     fill(nodes[0], "first", 5000)
     fill(nodes[1], "second", 50)
-    assert len(reserve_files(nodes[0])) == 1
+    eventually(lambda: len(reserve_files(nodes[0])) == 1, "its file", 30)
     harm(nodes[0])
     together(*nodes)
     check_equal(nodes, "again")

@@ -229,10 +229,13 @@ def test_reload_keeps_dots(make_pair):
 def test_what_expires_while_a_node_is_away(make_pair):
     a, b = make_pair(KEPT["aof"])
     with a.connect() as ca, b.connect() as cb:
-        cb.ok("SET", "of-b", "1", "PX", "700")
-        ca.ok("SET", "of-a", "1", "PX", "700")
+        cb.ok("SET", "of-b", "1")
+        ca.ok("SET", "of-a", "1")
         ca.ok("SET", "stays", "1")
         eventually(lambda: ca.call("DBSIZE") == cb.call("DBSIZE") == 3, "there")
+        cb.call("PEXPIRE", "of-b", "700")
+        ca.call("PEXPIRE", "of-a", "700")
+        eventually(lambda: ca.call("PTTL", "of-b") != -1 != cb.call("PTTL", "of-a"), "with their deadlines, or over")
     b.kill_all()
     with a.connect() as c:
         eventually(lambda: not c.call("EXISTS", "of-a", "of-b"), "over")
@@ -314,6 +317,7 @@ def test_a_plain_replica_goes_on_behind_a_node_that_begins_again(make_node, make
     follow(b, a)
     with b.connect() as cb:
         cb.ok("SET", "k", "1")
+        eventually(lambda: call(a, "GET", "k") == b"1", "a has it", 30)
         eventually(lambda: in_step(a, behind), "in step", 30)
         for life in range(2):
             a.stop()

@@ -152,7 +152,7 @@ def test_files_wait_for_the_end(make_node):
     fill(b, "b", 20000, 100)
     with b.connect() as cb:
         follow(b, a)
-        eventually(lambda: replication(b)["active_sync_merging"] == "1" or is_up(b, 1), "merging", 30, 0)
+        eventually(lambda: replication(b)["active_sync_merging"] == "1" or is_up_one_way(b), "merging", 30, 0)
         cb.ok("SAVE")
         assert replication(b)["active_sync_merging"] == "0" and cb.call("DBSIZE") in (20000, 40000)
         eventually(lambda: cb.call("DBSIZE") == 40000, "merged", 60)
@@ -262,7 +262,8 @@ def test_writes_are_refused_while_merging(make_node):
             assert replies[6:] == [b"OK", b"OK", b"OK", refused], replies
         eventually(lambda: is_up_one_way(b), "merged", 60)
         c.ok("SET", "after", "1")
-        assert c.call("EXISTS", "x", "z") == 0 or replies[0] == b"OK"
+        done = isinstance(replies[5], list) or b"OK" in (replies[0], replies[2], replies[9])
+        assert c.call("EXISTS", "x", "z") == 0 or done
 
 
 def increment(node):
@@ -287,9 +288,8 @@ def test_a_log_that_ends_within_a_merge(make_node):
     fill(a, "a", 30000, 100)
     fill(b, "b", 1000)
     follow(b, a)
-    eventually(lambda: keys_files(b), "a data set comes", 30, 0)
-    os.link(b.file(keys_files(b)[0]), b.file("kept"))
-    name = keys_files(b)[0]
+    name = eventually(lambda: keys_files(b), "a data set comes", 30, 0)[0]
+    os.link(b.file(name), b.file("kept"))
     eventually(lambda: is_up_one_way(b), "merged", 60)
     eventually(lambda: not keys_files(b), "its file is gone", 60)
     with b.connect() as cb:

@@ -4,7 +4,7 @@ it is whole in the log that ends there, nothing of it is in a file by half, and 
 import pytest
 
 from integration.test_rdb import make, until  # noqa: F401 (a fixture)
-from lib.server import free_port
+from lib.server import closed_port
 
 AOF = {"appendonly": "yes", "appendfsync": "always"}
 
@@ -61,9 +61,9 @@ def test_aof_is_not_loaded_by_half(make):
 def test_replicaof(make, options):
     """As Sentinel does it."""
     server = make(options=options)
-    with server.connect() as c, server.connect() as other:
+    with closed_port() as nobody, server.connect() as c, server.connect() as other:
         c.ok("SET", "k", "v")
-        replies = run(c, ["SET", "a", "1"], ["INCR", "n"], ["REPLICAOF", "127.0.0.1", free_port()],
+        replies = run(c, ["SET", "a", "1"], ["INCR", "n"], ["REPLICAOF", "127.0.0.1", nobody],
                       ["CLIENT", "KILL", "TYPE", "pubsub"])
         assert replies == [b"OK", 1, b"OK", 0]
         assert server.info("replication")["role"] == "slave"
@@ -80,10 +80,10 @@ def test_replicaof(make, options):
 def test_replicas_get_whole_transactions(make):
     """Of a server that becomes a replica and a primary again, with replicas of its own."""
     server, replica = make(), make()
-    with server.connect() as c, replica.connect() as behind:
+    with closed_port() as nobody, server.connect() as c, replica.connect() as behind:
         behind.ok("REPLICAOF", "127.0.0.1", server.port)
         until(lambda: replica.info("replication")["master_link_status"] == "up")
-        run(c, ["INCR", "n"], ["INCR", "n"], ["REPLICAOF", "127.0.0.1", free_port()],
+        run(c, ["INCR", "n"], ["INCR", "n"], ["REPLICAOF", "127.0.0.1", nobody],
             ["REPLICAOF", "NO", "ONE"], ["INCR", "n"], ["INCR", "n"])
         c.call("INCR", "n")
         until(lambda: replica.info("replication")["master_link_status"] == "up"

@@ -153,7 +153,7 @@ def test_no_retry_is_believed(make_faulty, faults):
     server = make_faulty(AOF)
     with server.connect() as c, server.connect() as other:
         c.ok("SET", "a", "1")
-        faults.set(fsync_error=errno.EIO)
+        faults.set(fsync_error=errno.EIO, fork_error=errno.EAGAIN)  # nor is there a child whose sync succeeds later
         c.send("SET", "b", "1")
         wait_for(server, "err")
         # Now syncs succeed again, but no rewrite can begin.

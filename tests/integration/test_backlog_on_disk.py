@@ -143,7 +143,7 @@ def test_harm_to_the_file(make_server, replica, harm):
     up(replica)
     leave(replica, primary)
     write(primary, 4000)
-    assert len(reserve_files(primary)) == 1
+    eventually(lambda: len(reserve_files(primary)) == 1, "its file", 30)
     harm(primary)
     follow(replica, primary)
     up(replica)
@@ -153,7 +153,7 @@ def test_harm_to_the_file(make_server, replica, harm):
     assert "it is damaged" in primary.output()
     write(primary, 4000)
     check_equal(primary, replica)
-    assert reserve_files(primary) == []
+    eventually(lambda: reserve_files(primary) == [], "it is closed", 30)
     assert names_left(primary) == []
 
 

@@ -104,6 +104,8 @@ def test_nobody_moves_when_told_so(make_server, connect, threads, ours_only):
     time.sleep(3.5)
     for busy in work:
         busy.stopped.set()
+    for busy in work:
         busy.join()
+    for busy in work:
         assert busy.trouble is None and len(busy.seen) == 1
     assert parse_info(watcher.call("INFO", "clients", "threads"))["clients_moved"] == "0"

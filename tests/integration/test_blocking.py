@@ -205,8 +205,7 @@ def test_replies_speak_the_waiters_protocol(client, connect, blocked):
     blocked("BZPOPMIN", "k", "0", conn=three)
     client.call("ZADD", "k", "1.5", "m")
     assert three.read() == [b"k", b"m", Double("1.5")]
-    blocked("BLPOP", "k", "0.05", conn=three)
-    assert three.read() is None
+    assert three.call("BLPOP", "k", "0.05") is None
 
 
 # ---- types ----
@@ -306,17 +305,19 @@ def test_a_time_out(connect, command, proto):
     assert client.call("PING") == b"PONG"
 
 
-def test_time_outs_come_in_their_order(client, blocked, info):
+def test_time_outs_come_in_their_order(client, connect, blocked, info):
     bounds = [0.4, 0.1, 0.3, 0.2, 0.1]
-    waiters = [blocked("BLPOP", "k", str(bound)) for bound in bounds]
+    waiters = [connect() for _ in bounds]
     start = time.monotonic()
+    for bound, waiter in zip(bounds, waiters):
+        waiter.send("BLPOP", "k", str(bound))  # the first to end may do so before the last has begun
     last = blocked("BLPOP", "k", "0")
     for bound, waiter in sorted(zip(bounds, waiters), key=lambda pair: pair[0]):
         assert waiter.read() is None
     assert info("clients")["blocked_clients"] == "1"
     client.call("RPUSH", "k", "a")
     assert last.read() == [b"k", b"a"]
-    assert time.monotonic() - start >= 0.2
+    assert time.monotonic() - start >= 0.399
     assert nobody_waits(info)
 
 
@@ -611,8 +612,11 @@ def test_monitor_sees_a_waiting_command_once(client, connect, blocked):
     assert sum(b'"BLPOP"' in line for line in lines) == 1
 
 
-def test_a_pause_of_writes_lets_waits_time_out(client, blocked):
-    waiter = blocked("BLPOP", "k", "0.2")
+def test_a_pause_of_writes_lets_waits_time_out(client, connect):
+    waiter = connect()
+    number = str(waiter.call("CLIENT", "ID"))
+    waiter.send("BLPOP", "k", "0.2")
+    eventually(lambda: b" cmd=blpop " in client.call("CLIENT", "LIST", "ID", number), "it waits, or has waited")
     client.ok("CLIENT", "PAUSE", "60000", "WRITE")
     assert waiter.read() is None
     client.ok("CLIENT", "UNPAUSE")

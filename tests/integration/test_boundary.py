@@ -231,6 +231,8 @@ def test_integer_arguments(server, connect, needs, template, state):
             client.ok("SELECT", "0")
         elif call[:3] == ["CONFIG", "SET", "maxclients"]:
             client.ok("CONFIG", "SET", "maxclients", "10000")  # with 1 nobody else gets in
+        elif call[:3] == ["CONFIG", "SET", "timeout"]:
+            client.ok("CONFIG", "SET", "timeout", "0")  # with 1 this client goes as soon as it rests
         elif call[:2] == ["DEBUG", "QUICKLIST-PACKED-THRESHOLD"]:
             client.call("DEBUG", "QUICKLIST-PACKED-THRESHOLD", "0")  # no option: nobody else resets it
     client.call("DEL", "k")  # half a gibibyte of zeros was asked for, and is no growth

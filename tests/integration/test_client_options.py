@@ -42,6 +42,9 @@ def test_places_are_kept_for_this_machine(make_server):
         for _ in range(6):
             clients.append(Connection(far))
             assert clients[-1].call("PING") == b"PONG"
+            if len(clients) == 1:
+                eventually(lambda: b"connected_clients:1\r\n" in clients[0].call("INFO", "clients"),
+                           "who saw it start has gone")
         with Connection(far) as refused:
             assert refused.read() == b"ERR max number of clients reached"
         for _ in range(4):

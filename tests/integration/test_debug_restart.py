@@ -119,8 +119,11 @@ def test_crash_with_a_child(make_server):
     anew(server, "CRASH-AND-RECOVER")
     eventually(lambda: running_in(server.pid) == [server.pid], "no child")
     path = "/proc/%d/task/%d/children" % (server.pid, server.pid)
-    with open(path, encoding="ascii") as file:
-        assert file.read() == ""
+
+    def children():
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    eventually(lambda: children() == "", "it was waited for")
     for name in os.listdir(server.directory):
         if name.startswith("temp-"):
             os.unlink(server.file(name))
@@ -136,7 +139,7 @@ def test_signals(make_server):
     before = signals()
     for verb in ("RESTART", "CRASH-AND-RECOVER"):
         anew(server, verb)
-        assert signals() == before
+        eventually(lambda: signals() == before, "as at the first start")
     os.kill(server.pid, signal.SIGTERM)
     assert server.wait_exit() == 0
 

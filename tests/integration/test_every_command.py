@@ -7,6 +7,7 @@ import random
 import pytest
 
 from lib import documented
+from lib.bounds import scaled
 from lib.resp import Error
 from lib.seeds import seeds
 from lib.server import is_redis, parse_info, server_path
@@ -37,7 +38,7 @@ def test_hostile_values(server, connect, state, seed):
             words = documented.fill(call, choose(name, call, chance))
             # In a transaction nothing waits.
             program += ground + [["MULTI"], words, ["EXEC"]]
-        client.timeout_s = 20.0
+        client.timeout_s = scaled(20.0)
         replies = client.pipeline(program)
         assert len(replies) == len(program), name
         assert all(len(repr(reply)) < REPLY_LIMIT_BYTES for reply in replies), name

@@ -35,7 +35,8 @@ class Worker(threading.Thread):
         deadline = time.monotonic() + SECONDS
         client = None
         try:
-            while time.monotonic() < deadline:
+            # At least one turn: on a busy machine the time may be over before this thread gets to work.
+            while time.monotonic() < deadline or not (self.turns or self.turn is comings_and_goings):
                 try:
                     client = client or self.server.connect(self.proto)
                     self.turn(self, client)

@@ -87,7 +87,7 @@ def test_reclaimed_without_access(client):
     client.ok("SET", "stays", "v", "EX", "1000")
     client.ok("SET", "always", "v")
     eventually(lambda: dbsize(client) == 2, "3000 expired keys are reclaimed")
-    assert expired(client) - before == 3000
+    eventually(lambda: expired(client) - before == 3000, "they are counted")
     assert b"db0:keys=2,expires=1," in client.call("INFO", "keyspace")
 
 
@@ -117,7 +117,7 @@ def test_reads_reclaim_what_they_find_expired(client):
     time.sleep(0.005)
     client.call("MGET", *["k%d" % n for n in range(50)])
     eventually(lambda: dbsize(client) == 0, "what the read found expired is gone")
-    assert expired(client) - before == 50
+    eventually(lambda: expired(client) - before == 50, "it is counted")
 
 
 def test_persist_and_overwriting_take_the_time_away(client):
@@ -221,4 +221,4 @@ def test_far_and_huge_times(client, oracle):
             for c in (client, other):
                 c.ok("SET", "k", "v")
             assert client.call(*words) == other.call(*words), words
-            assert abs(client.call("PEXPIRETIME", "k") - other.call("PEXPIRETIME", "k")) < 5000
+            assert abs(client.call("PEXPIRETIME", "k") - other.call("PEXPIRETIME", "k")) < 60_000

@@ -99,7 +99,8 @@ def wrapped(tmp_path, before="", after=""):
     name = "redis-wrapped" if is_redis(server_path()) else "wrapped"
     path = os.path.join(tmp_path, name)
     with open(path, "w", encoding="utf-8") as file:
-        file.write("#!/bin/sh\n%s\n%s \"$@\" &\nchild=$!\ntrap 'kill $child' TERM\n"
+        # The trap first: the server may be ready, and its end asked for, before the shell goes on.
+        file.write("#!/bin/sh\n%s\ntrap 'kill $!' TERM\n%s \"$@\" &\nchild=$!\n"
                    "wait $child\nwait $child\nstatus=$?\n%s\nexit $status\n"
                    % (before, server_path(), after))
     os.chmod(path, stat.S_IRWXU)

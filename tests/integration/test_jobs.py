@@ -164,6 +164,7 @@ def test_runs_late_once_only(make_server):
         eventually(lambda: number(client) == 1, "the first run", 60)
         client.ok("RENAME", "j", "k")
         client.call("MOVE", "k", 3)
+        eventually(lambda: in_step(server, replica), "the replica has heard of it", 60)
     server.kill()
     server.start()
     for s in (server, replica):
@@ -460,7 +461,11 @@ def test_idle_without_jobs(make_server):
         client.ok("KEYDB.CRON", "j", "single", 1, COUNT, 1, "n")
         eventually(lambda: number(client) == 1 and not client.call("EXISTS", "j"), "run", 60)
         time.sleep(0.2)
-        before = switches()
-        assert before > 0
-        time.sleep(2.5)
-        assert switches() <= before + 1
+        assert switches() > 0
+
+        def is_quiet():
+            before = switches()
+            time.sleep(2.5)
+            return switches() <= before + 1
+        # A busy machine may not have let it go to sleep yet; one that is woken is so in every look.
+        assert any(is_quiet() for _ in range(4))

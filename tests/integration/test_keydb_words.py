@@ -179,7 +179,7 @@ def test_an_active_replica_is_followed(make_server, capa):
     primary = HandMadePrimary(capa)
     server = make_server({"replicaof": ["127.0.0.1", str(primary.port)]})
     assert primary.transfer().asked[0] == b"PSYNC"
-    assert "is an active replica of KeyDB" in server.output()
+    eventually(lambda: "is an active replica of KeyDB" in server.output(), "the log says so")
     primary.close()
 
 

@@ -28,9 +28,12 @@ def events(c):
 
 def wait_for_event(c, event):
     """And all that shows it."""
-    _, when, latest, highest = eventually(lambda: events(c).get(event), event)
+    def shown():
+        """In both, unless another one has come between the two looks."""
+        found = events(c).get(event)
+        return found and found[1:3] in c.call("LATENCY", "HISTORY", event) and found
+    _, _, latest, highest = eventually(shown, event)
     assert highest >= latest >= 1
-    assert [when, latest] in c.call("LATENCY", "HISTORY", event)
     assert c.call("LATENCY", "GRAPH", event).startswith(b"%s - high " % event.encode())
     report = c.call("LATENCY", "DOCTOR")
     assert b". %s: " % event.encode() in report and b"Advice:" in report
@@ -93,14 +96,21 @@ def test_expiring(make_server, lazily):
                           "notify-keyspace-events": "Ex"})
     with server.connect() as c, server.connect() as listening:
         listening.call("SUBSCRIBE", "__keyevent@0__:expired")
-        c.call("EVAL", LARGE, "1", "large")
-        c.call("LATENCY", "RESET")
-        c.call("PEXPIRE", "large", "1")
-        assert listening.read()[2] == b"large"
+
+        def expires():
+            c.call("EVAL", LARGE, "1", "large")
+            c.call("LATENCY", "RESET")
+            c.call("PEXPIRE", "large", "1")
+            assert listening.read()[2] == b"large"
+        expires()
         if lazily == "no":
             wait_for_event(c, "expire-del")
             wait_for_event(c, "expire-cycle")
         else:
+            for _ in range(5):
+                if "expire-del" not in events(c):
+                    break
+                expires()  # a busy machine may have held it up for the millisecond
             assert "expire-del" not in events(c)
 
 

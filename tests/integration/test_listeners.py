@@ -11,7 +11,8 @@ import time
 import pytest
 
 from lib.bounds import eventually
-from lib.resp import Connection
+from lib.pubsub import subscribe
+from lib.resp import Closed, Connection
 from lib.server import free_port
 
 pytestmark = pytest.mark.any_threads
@@ -188,30 +189,46 @@ def test_the_end_right_after_a_change_of_port(make_server):
         assert server.wait_exit() == 0
 
 
-def test_timeout_closes_idle_clients_only(client, connect):
-    client.ok("CONFIG", "SET", "timeout", "1")
-    idle = [connect() for _ in range(8)]
+@pytest.fixture
+def patient(connect):
+    """A client that listens to a channel, and so may be silent for as long as this test is held up."""
+    made = connect(3)
+    subscribe(made, "SUBSCRIBE", "nothing")
+    yield made
+    made.ok("CONFIG", "SET", "timeout", "0")
+
+
+def test_timeout_closes_idle_clients_only(patient, connect):
+    idle, busy = [connect() for _ in range(8)], [connect()]
     ids = [b"id=%d " % c.call("CLIENT", "ID") for c in idle]
+    asked = [time.monotonic()]
+    busy[0].call("PING")
+    patient.ok("CONFIG", "SET", "timeout", "1")
 
     def all_gone():
-        text = client.call("CLIENT", "LIST")
+        now = time.monotonic()
+        try:
+            busy[0].call("PING")
+        except (Closed, OSError):
+            assert time.monotonic() - asked[0] >= 1, "it was not idle"
+            busy[0] = connect()
+        asked[0] = now
+        text = patient.call("CLIENT", "LIST")
         return not any(i in text for i in ids)
 
     eventually(all_gone, "idle clients are closed", bound_s=15, pause_s=0.1)
     assert all(c.is_closed() for c in idle)
-    client.ok("CONFIG", "SET", "timeout", "0")
 
 
-def test_monitors_do_not_time_out(client, connect):
-    client.ok("CONFIG", "SET", "timeout", "1")
+def test_monitors_do_not_time_out(patient, connect):
     watcher, idle = connect(), connect()
     watcher.ok("MONITOR")
     gone = b"id=%d " % idle.call("CLIENT", "ID")
-    eventually(lambda: gone not in client.call("CLIENT", "LIST"), "the idle one is closed", 15, 0.1)
+    patient.ok("CONFIG", "SET", "timeout", "1")
+    eventually(lambda: gone not in patient.call("CLIENT", "LIST"), "the idle one is closed", 15, 0.1)
     time.sleep(0.5)
-    client.call("ECHO", "still here")
+    patient.call("ECHO", "still here")
     eventually(lambda: b'"still here"' in watcher.read(), "the monitor gets its line")
-    client.ok("CONFIG", "SET", "timeout", "0")
 
 
 def keepalive_timer(server, client):

@@ -63,10 +63,9 @@ def test_memory_stays_within_the_limit(client, connect, policy):
             first = (i * len(writers) + w) * 50
             assert writer.pipeline(writes(policy, first, 50)) == [b"OK"] * 50
         assert used(client) < limit + MB
-    size = client.call("DBSIZE")
-    assert 1000 < size < 10000
-    # With values of a few sizes the allocator's classes, not chance, say how many fit.
-    assert evicted(client) == 60 * 8 * 50 - size
+    assert 1000 < client.call("DBSIZE") < 10000
+    # With values of a few sizes the allocator's classes, not chance, say how many fit. (One may go between two looks.)
+    eventually(lambda: evicted(client) == 60 * 8 * 50 - client.call("DBSIZE"), "all that are gone were evicted")
     stats = info(client, "stats")
     assert int(stats["total_eviction_exceeded_time"]) >= int(stats["current_eviction_exceeded_time"])
 
@@ -171,7 +170,8 @@ def test_the_volatile_policies_spare_what_has_no_expiry(client):
     for policy in EVICTING[3:]:
         client.ok("CONFIG", "SET", "maxmemory-policy", policy, "maxmemory", "1")
         eventually(lambda: evicted(client) == 2000, "all that may go are gone")
-        eventually(lambda: client.call("SET", "v0", "y") == OOM, "a write is refused")
+        # It is done as long as the evicting goes on: then it is one of those that go.
+        eventually(lambda: client.call("SET", "v0", "y", "EX", "100000") == OOM, "a write is refused")
         client.ok("CONFIG", "RESETSTAT")
         assert client.call("DBSIZE") == 2000
         assert client.call("EXISTS", *["v%d" % i for i in range(2000)]) == 0
@@ -318,8 +318,8 @@ def test_the_latency_monitor_sees_long_evictions(client):
     client.pipeline([["SET", "k%d" % i, "x" * 100] for i in range(60000)])
     client.ok("CONFIG", "SET", "maxmemory", "1")
     eventually(lambda: client.call("DBSIZE") == 0, "all keys are evicted")
-    names = [event[0] for event in client.call("LATENCY", "LATEST")]
-    assert b"eviction-cycle" in names
+    eventually(lambda: b"eviction-cycle" in [event[0] for event in client.call("LATENCY", "LATEST")],
+               "it is measured when it is over")
 
 
 # -- the count

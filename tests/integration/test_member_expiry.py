@@ -286,7 +286,8 @@ def test_zadd_keeps_deadlines(client):
 def test_hexpire_replies(client):
     client.call("HSET", "h", "a", "1", "b", "2")
     assert client.call("HEXPIRE", "h", "100", "FIELDS", "3", "a", "nothing", "a") == [1, -2, 1]
-    assert client.call("HTTL", "h", "FIELDS", "3", "a", "b", "nothing") == [100, -1, -2]
+    left = client.call("HTTL", "h", "FIELDS", "3", "a", "b", "nothing")
+    assert 50 < left[0] <= 100 and left[1:] == [-1, -2]
     assert client.call("HPERSIST", "h", "FIELDS", "4", "a", "a", "b", "nothing") == [1, -1, -1, -2]
     assert client.call("HEXPIRE", "h", "0", "FIELDS", "2", "a", "a") == [2, -2]
     assert client.call("HPEXPIREAT", "h", "1", "FIELDS", "2", "a", "b") == [-2, 2]
@@ -307,7 +308,7 @@ def test_hexpire_units(client):
     assert client.call("HPEXPIRETIME", "h", *fields) == [FAR_MS + 1]
     assert client.call("HEXPIRETIME", "h", *fields) == [4000000001]  # rounded up
     client.call("HPEXPIRE", "h", "100001", *fields)
-    assert client.call("HTTL", "h", *fields)[0] in (100, 101)
+    assert 50 < client.call("HTTL", "h", *fields)[0] <= 101
     assert 90000 < client.call("HPTTL", "h", *fields)[0] <= 100001
     client.call("HEXPIRE", "h", "200", *fields)
     assert 190000 < client.call("HPTTL", "h", *fields)[0] <= 200000
@@ -404,9 +405,9 @@ def test_expiremember_replies(client):
     assert client.call("EXPIREMEMBER", "nothing", "a", "1") == 0
     assert client.call("EXPIREMEMBER", "s", "nothing", "1") == 0
     assert client.call("EXPIREMEMBER", "s", "a", "100") == 1
-    assert client.call("TTL", "s", "a") == 100
+    assert 50 < client.call("TTL", "s", "a") <= 100
     assert client.call("EXPIREMEMBER", "s", "a", "50000", "MS") == 1
-    assert client.call("TTL", "s", "a") == 50
+    assert 10 < client.call("TTL", "s", "a") <= 50
     assert client.call("EXPIREMEMBERAT", "s", "a", "4000000000") == 1
     assert client.call("TTL", "s", "b") == -1
     assert client.call("TTL", "s", "nothing") == -1
@@ -502,14 +503,17 @@ def expected_events(kind):
 def test_events_of_members_that_expire(connect, client, kind, encoding, met_by):
     client.ok("DEBUG", "SET-ACTIVE-EXPIRE", "1" if met_by == "nobody" else "0")
     client.ok("CONFIG", "SET", "notify-keyspace-events", "EA")
-    listener = connect()
     a, b = members_of(kind, encoding, [0, 1])
-    KINDS[kind].make(client, "some", [a, b], encoding)
-    KINDS[kind].make(client, "all", [a], encoding)
-    subscribe(listener, "PSUBSCRIBE", "__keyevent@0__:*")
-    at = now_ms(client) + 100  # later than all of them are set, on a busy machine too
-    for key in ("some", "all"):
-        assert client.call("PEXPIREMEMBERAT", key, a, str(at)) == 1
+    for delay_ms in (100, 1000, 10000):
+        KINDS[kind].make(client, "some", [a, b], encoding)
+        KINDS[kind].make(client, "all", [a], encoding)
+        listener = connect()
+        subscribe(listener, "PSUBSCRIBE", "__keyevent@0__:*")
+        at = now_ms(client) + delay_ms
+        for key in ("some", "all"):
+            assert client.call("PEXPIREMEMBERAT", key, a, str(at)) == 1
+        if now_ms(client) < at:
+            break  # all deadlines were set before the time came: what has a past one goes at once
     eventually(lambda: now_ms(client) > at, "the time comes")
     event = b"__keyevent@0__:" + expected_events(kind)
     expected = [(event, b"all"), (event, b"some"), (b"__keyevent@0__:del", b"all")]

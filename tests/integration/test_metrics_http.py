@@ -20,9 +20,14 @@ KEPT_KB = 6000  # what the server may keep for all of them
 
 @pytest.fixture
 def metered(make_server):
-    port = free_port()
-    server = make_server({"metrics-port": str(port)})
-    server.metrics_port = port
+    server = make_server({"metrics-port": str(free_port())}, start=False)
+    server.drawn_ports.add("metrics-port")
+    server.start()
+    port = server.metrics_port = int(server.options["metrics-port"])
+    with server.connect() as c:  # whoever asked at the start has gone: tests count open files
+        eventually(lambda: c.call("CLIENT", "LIST").count(b"\n") == 1, "others have gone")
+        c.send("QUIT")
+        c.read_to_end()
     yield server
     assert ask(port).status == 200
     assert server.alive()
@@ -144,9 +149,9 @@ def test_who_says_that_he_is_done(port):
 def test_slow_ones_are_let_go(metered):
     """Who says nothing, who says a byte now and then, who sends a body that way: none for longer than its time."""
     files = open_files(metered)
+    begin = time.monotonic()
     silent, dripping, sending = [connect(metered.metrics_port) for _ in range(3)]
     sending.sendall(b"POST / HTTP/1.0\r\nContent-Length: 1000\r\n\r\n")
-    begin = time.monotonic()
 
     def let_go(s):
         s.setblocking(False)

@@ -14,15 +14,14 @@ def beside(server, ended, work):
     """Runs work(connection, round) again and again, with a new connection when the server has closed one, until
     `ended`."""
     rounds = 0
-    while not ended.is_set():
+    while not ended.is_set() or not rounds:  # it may end before this thread gets to work
         try:
             with server.connect() as c:
-                while not ended.is_set():
+                while not ended.is_set() or not rounds:
                     work(c, rounds)
                     rounds += 1
         except (Closed, ConnectionError):
             pass
-    assert rounds > 0
 
 
 def test_everything_from_all_threads(make_server):

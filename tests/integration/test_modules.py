@@ -182,7 +182,7 @@ def test_what_logs_are_told(with_example):
         def text():
             return b"".join(open(os.path.join(log, name), "rb").read() for name in sorted(os.listdir(log)) if name.endswith(".aof"))
 
-        eventually(lambda: b"told" in text(), "the log is written")
+        eventually(lambda: b"\r\ntold\r\n$1\r\nv\r\n" in text(), "the log is written")
         words = [word for word in text().split(b"\r\n") if word and word[0] not in b"*$"]
         told = words[words.index(b"ex.set" if b"ex.set" in words else b"EX.SET"):]
         incr = [[b"INCRBY", b"ex:told", b"%d" % n] for n in (1, 2, 3)]

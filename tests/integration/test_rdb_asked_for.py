@@ -151,9 +151,11 @@ def written_to(server):
                 c.ok("SET", "other", "x" * 100)
     writer = threading.Thread(target=write)
     writer.start()
-    yield
-    stopped.set()
-    writer.join()
+    try:
+        yield
+    finally:
+        stopped.set()
+        writer.join()
 
 
 @pytest.mark.parametrize("program", [THEIRS, CLI], ids=["redis-cli", "keydb-cli"])

@@ -212,7 +212,7 @@ def test_turned_on_while_loading(make_server, primary):
     assert about_log(server)["aof_rewrite_in_progress"] == "0"
     assert not os.path.exists(server.file("appendonlydir"))
     eventually(lambda: is_up(server), "link", 60)
-    eventually(lambda: is_rewritten(server), "rewritten", 30)
+    eventually(lambda: int(about_log(server)["aof_rewrites"]) > 0 and is_rewritten(server), "rewritten", 30)
     found = everything(server)
     server.options["appendonly"] = "yes"
     kill(server)

@@ -30,6 +30,11 @@ def is_up(replica):
     return replication(replica).get("master_link_status") == "up"
 
 
+def log_is_whole(server):
+    about = server.info("persistence")
+    return about["aof_rewrite_in_progress"] == about["aof_rewrite_scheduled"] == "0"
+
+
 def cut(primary):
     with primary.connect() as c:
         return c.call("CLIENT", "KILL", "TYPE", "replica")
@@ -114,7 +119,7 @@ def test_counts_of_redis(make_server, redis):
         client.call("PFCOUNT", "k", "k100")
     check_equal(primary, replica)
     before = everything(replica)
-    eventually(lambda: replica.info("persistence")["aof_rewrite_in_progress"] == "0", "base", 30)
+    eventually(lambda: log_is_whole(replica), "base", 30)
     replica.stop()
     primary.stop()
     replica.start()
@@ -294,8 +299,7 @@ def test_log_of_a_replica(make_server):
         p.ok("SELECT", 2)
         p.ok("SET", "b", "2")
         assert p.call("WAIT", 1, 0) == 1
-        eventually(lambda: replica.info("persistence")["aof_rewrite_in_progress"] == "0" and
-                   replica.info("persistence")["aof_rewrite_scheduled"] == "0", "rewritten", 20)
+        eventually(lambda: log_is_whole(replica), "rewritten", 20)
         r.ok("REPLICAOF", "NO", "ONE")
         r.ok("DEBUG", "LOADAOF")
         assert r.call("GET", "old") is None and r.call("GET", "a") == b"1"
@@ -425,6 +429,7 @@ def test_messages_reach_replicas(make_server, redis, chain):
     follow(middle, primary)
     follow(last, middle)
     eventually(lambda: is_up(middle) and is_up(last), "links", 30)
+    eventually(lambda: log_is_whole(middle), "what comes is in an increment that stays", 30)
     listeners = [(listen(s, "SUBSCRIBE", "news"), listen(s, "SSUBSCRIBE", "news"),
                   listen(s, "PSUBSCRIBE", "n*")) for s in servers]
     with primary.connect() as c:
@@ -446,6 +451,8 @@ def test_messages_reach_replicas(make_server, redis, chain):
     above, own = listen(primary, "SUBSCRIBE", "news"), listen(middle, "SUBSCRIBE", "news")
     below = listen(last, "SUBSCRIBE", "news")
     with middle.connect() as c:
+        eventually(lambda: c.call("PUBSUB", "NUMSUB", "news")[1] == 1 and c.call("PUBSUB", "NUMPAT") == 0,
+                   "those before have gone")
         assert c.call("PUBLISH", "news", "here") == 1
     with primary.connect() as c:
         c.call("PUBLISH", "news", "last")

@@ -131,6 +131,8 @@ def test_middle_goes_on(start):
             eventually(lambda at=begun: load.commands > at + 200 or load.errors, "load", 60)
             middle.start()
             wait_up(middle, last)
+            # `last` may not have seen yet that the one before was gone.
+            eventually(lambda: replication(middle)["connected_slaves"] == "1", "the last one is there", 60)
     check_equal(primary, middle, last)
     assert stats(primary, "sync_full") == 1
     assert stats(middle, "sync_full") == 0
@@ -138,7 +140,7 @@ def test_middle_goes_on(start):
 
 def kill(server):
     """kill -9; what a child process was at is left behind then."""
-    server.kill()
+    server.kill_all()
     for name in glob.glob(server.file("temp-*")):
         os.unlink(name)
 
@@ -250,6 +252,8 @@ def test_redis_takes_over_our_files(start, make_oracle):
     other.start()
     wait_up(replica)
     check_equal(other, replica)
+    # The replica may have had no time to see that the one before was gone.
+    eventually(lambda: stats(other, "sync_full") + stats(other, "sync_partial_ok") > 0, "it has asked", 60)
     assert (stats(other, "sync_full"), stats(other, "sync_partial_ok")) == (0, 1)
     last.start()
     eventually(lambda: everything(last) == everything(other), "the log's content", 30)

@@ -1,12 +1,13 @@
 """Operations on large sets go in slices, between which others write: the reply is that of one moment
 all the same."""
 
+from lib.bounds import eventually
 from lib.workers import run_workers
 
 MEMBERS = 20000
 MOVERS = 20
 ROUNDS = 3
-DONE = "done"
+BEGUN, DONE = "begun", "done"
 
 
 def fill(client):
@@ -23,6 +24,7 @@ def move_until_done(client):
         source, target = ("a", "b") if moves // MOVERS % 2 == 0 else ("b", "a")
         assert client.call("SMOVE", source, target, "mover:%d" % (moves % MOVERS)) == 1
         moves += 1
+        client.call("SET", BEGUN, "1")
     return moves
 
 
@@ -45,6 +47,7 @@ def test_members_that_move_are_in_one_set_at_each_moment(server):
         if number == 0:
             return move_until_done(client)
         try:
+            eventually(lambda: client.call("EXISTS", BEGUN), "the other one is at work")
             read(client)
         finally:
             client.call("SET", DONE, "1")

@@ -13,7 +13,7 @@ from lib.workers import run_workers
 
 MEMBERS = 20000
 MOVERS = 20
-DONE = "done"
+BEGUN, DONE = "begun", "done"
 
 
 def add(client, key, members, scores=None):
@@ -47,8 +47,10 @@ def work_until_done(others):
                 while not client.call("EXISTS", DONE):
                     others(client, rounds)
                     rounds += 1
+                    client.call("SET", BEGUN, "1")
                 return rounds
             try:
+                eventually(lambda: client.call("EXISTS", BEGUN), "the other one is at work")
                 return main(client)
             finally:
                 client.call("SET", DONE, "1")

@@ -211,7 +211,6 @@ def hostile(template):
 @pytest.mark.parametrize("template", CALLS.strip().split("\n"))
 def test_hostile_numbers(server, client, ours_only, template, state):
     before = int(parse_info(client.call("INFO", "memory"))["used_memory"])
-    client.timeout_s = 5.0
     for call in hostile(template):
         sent = [["DEL", "s"]] + STATES[state] + [call, ["XINFO", "STREAM", "s", "FULL"]]
         client.send_raw(b"".join(encode(*words) for words in sent))
@@ -335,8 +334,10 @@ def test_groups_do_not_concern_watch(connect):
 
 
 def nobody_waits(client):
-    found = parse_info(client.call("INFO", "clients"))
-    return found["blocked_clients"] == found["total_blocking_keys"] == "0"
+    def look():
+        found = parse_info(client.call("INFO", "clients"))
+        return found["blocked_clients"] == found["total_blocking_keys"] == "0"
+    return eventually(look, "nobody waits")
 
 
 @pytest.mark.parametrize("proto", [2, 3])

@@ -255,7 +255,7 @@ def test_replicas_and_logs_count_alike(make_server):
         for _ in range(150):
             step(c, random, m)
         c.call("XCLAIM", "s", "g", "c", "0", "1-0", "LASTID", "%d-0" % m.ever[-2])
-        assert c.call("WAIT", 1, 10000) == 1
+        assert c.call("WAIT", 1, 0) == 1
         told = progress(c)
         assert progress(d) == told
         c.ok("DEBUG", "RELOAD")

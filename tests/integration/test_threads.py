@@ -245,11 +245,17 @@ def test_growth_under_load(server, connect):
 def test_a_deep_pipeline_starves_nobody(server, connect):
     heavy, light = connect(), connect()
     data = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n" * 20_000
-    worker = threading.Thread(target=lambda: heavy.exchange(data * 3, 60_000))
-    worker.start()
-    served = 0
-    while worker.is_alive():
-        assert light.call("PING") == b"PONG"
-        served += 1
-    worker.join()
-    assert served > 0
+    served = threading.Event()
+
+    def load():
+        while not served.is_set():
+            heavy.exchange(data * 3, 60_000)
+
+    def ask():
+        try:
+            for _ in range(100):
+                assert light.call("PING") == b"PONG"
+        finally:
+            served.set()
+
+    in_parallel([load, ask])

@@ -1,5 +1,6 @@
 """tls-rotation: certificates that are replaced under a server are read anew by itself."""
 
+import contextlib
 import os
 import shutil
 import threading
@@ -28,12 +29,18 @@ def pki(tmp_path_factory):
     return made
 
 
+def put_whole(source, target):
+    """At no moment has the target a part of it."""
+    shutil.copy(source, target + ".new")
+    os.rename(target + ".new", target)
+
+
 class Rotated:
     """A server whose certificate lies in files of its own."""
 
     def __init__(self, make_server, pki, directory, **more):
         self.pki, self.directory, self.port = pki, str(directory), free_port()
-        self.cert, self.key = self.path("s.crt"), self.path("s.key")
+        self.cert, self.key, self.server = self.path("s.crt"), self.path("s.key"), None
         self.put("server")
         options = dict({"tls-rotation": "yes"}, **{k.replace("_", "-"): v for k, v in more.items()})
         self.server = make_server(pki.options(
@@ -44,10 +51,11 @@ class Rotated:
         return os.path.join(self.directory, name)
 
     def put(self, name):
-        """As certificate managers do: each file whole, one after the other."""
-        for source, target in ((self.pki.cert(name), self.cert), (self.pki.key(name), self.key)):
-            shutil.copy(source, target + ".new")
-            os.rename(target + ".new", target)
+        """As certificate managers do: each file whole, one after the other. The server, if it runs, does not look
+        between the two: which lines it has logged would be up to that."""
+        with self.server.standing_still() if self.server else contextlib.nullcontext():
+            for source, target in ((self.pki.cert(name), self.cert), (self.pki.key(name), self.key)):
+                put_whole(source, target)
 
     def connect(self, name="client"):
         made = TlsConnection(("127.0.0.1", self.port), context(
@@ -114,8 +122,9 @@ def test_a_new_certificate_is_shown(rotated):
 
 def test_a_bad_file_changes_nothing_and_is_told_once(rotated):
     tls = rotated()
-    with open(tls.cert, "w", encoding="utf-8") as out:
+    with open(tls.path("none"), "w", encoding="utf-8") as out:
         out.write("no certificate\n")
+    put_whole(tls.path("none"), tls.cert)
     eventually(lambda: tls.logged(IN_VAIN) == 1, "a line in the log")
     time.sleep(LOOKS_S)
     assert tls.logged(IN_VAIN) == 1 and tls.logged("Can't load the certificate") == 1
@@ -126,10 +135,10 @@ def test_a_bad_file_changes_nothing_and_is_told_once(rotated):
     tls.put("second")
     tls.shows("second")
     # A certificate without its key.
-    shutil.copy(tls.pki.cert("third"), tls.cert)
+    put_whole(tls.pki.cert("third"), tls.cert)
     eventually(lambda: tls.logged(IN_VAIN) == 3, "a third line in the log")
     assert tls.subject() == "second"
-    shutil.copy(tls.pki.key("third"), tls.key)
+    put_whole(tls.pki.key("third"), tls.key)
     tls.shows("third")
 
 

@@ -187,19 +187,30 @@ class Prompt:
         self.type(line + b"\r")
         return self.expect(wanted)
 
+    def take(self):
+        """Reads a piece, if one comes soon. False at the end: a terminal that nobody has open any more, read empty."""
+        try:
+            if not select.select([self.fd], [], [], 0.05)[0]:
+                return True
+            piece = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.seen += piece
+        return bool(piece)
+
     def status(self):
-        """Waits for the end; the wait status."""
+        """Waits for the end, with all that it has printed in `seen`; the wait status."""
         deadline = time.monotonic() + PATIENCE_S
+        is_open = True
         while time.monotonic() < deadline:
-            try:
-                if select.select([self.fd], [], [], 0.05)[0]:
-                    self.seen += os.read(self.fd, 65536)
-            except OSError:
-                pass
+            is_open = is_open and self.take()
+            if is_open:
+                continue
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.pid = 0
                 return status
+            time.sleep(0.01)
         raise BoundPassed("does not end: %r" % self.seen)
 
     def end(self):

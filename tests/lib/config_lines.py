@@ -3,6 +3,8 @@
 import re
 import subprocess
 
+from lib.bounds import scaled
+
 FAULT = re.compile(r"at line (\d+).*\n>>> '.*'\n(.*)")
 MARK = "no-such-option 1"
 
@@ -13,7 +15,7 @@ def verdicts(path, directory, lines):
     left, said = list(enumerate(lines)), [""] * len(lines)
     while left:
         (directory / "ends.conf").write_text("\n".join([line for _, line in left] + [MARK]) + "\n")
-        done = subprocess.run([path, "ends.conf"], cwd=directory, stdin=subprocess.DEVNULL, timeout=20,
+        done = subprocess.run([path, "ends.conf"], cwd=directory, stdin=subprocess.DEVNULL, timeout=scaled(20),
                               capture_output=True, text=True)
         match = FAULT.search(done.stdout + done.stderr)
         assert match, done.stdout + done.stderr

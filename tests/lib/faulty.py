@@ -12,7 +12,7 @@ import threading
 import time
 
 from lib.resp import Connection, encode
-from lib.server import free_port, serve_all
+from lib.server import serve_all
 
 
 class FaultyProxy:
@@ -22,7 +22,7 @@ class FaultyProxy:
         self.server_address, self.fault = server_address, fault
         self.old = {}
         self.listener = socket.socket()
-        self.listener.bind(("127.0.0.1", free_port()))
+        self.listener.bind(("127.0.0.1", 0))
         self.listener.listen(64)
         self.address = self.listener.getsockname()
         threading.Thread(target=serve_all, args=(self.listener, self._serve), daemon=True).start()

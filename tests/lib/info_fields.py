@@ -163,7 +163,7 @@ def run_move(stage, move, expected):
         return not waits
 
     try:
-        eventually(all_moved, "moves", bound_s=6.0)
+        eventually(all_moved, "moves", bound_s=30.0)
     except Exception as trouble:
         raise AssertionError("%s: %s" % ("ours" if stage.is_ours else "the oracle",
                                          {name: last[name] for name in waits})) from trouble

@@ -5,6 +5,7 @@ import queue
 import socket
 import threading
 
+from lib.bounds import BoundPassed, scaled
 from lib.server import serve_all
 
 HISTORY = b"0123456789abcdef" * 2 + b"01234567"
@@ -49,7 +50,10 @@ class HandMadePrimary:
         threading.Thread(target=serve_all, args=(self.listener, self._greet), daemon=True).start()
 
     def transfer(self, bound_s=30.0):
-        return self.waiting.get(timeout=bound_s)
+        try:
+            return self.waiting.get(timeout=scaled(bound_s))
+        except queue.Empty:
+            raise BoundPassed("no replica asks for the stream") from None
 
     def close(self):
         self.listener.close()

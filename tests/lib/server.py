@@ -44,13 +44,19 @@ def is_redis(path):
 _drawn = collections.deque(maxlen=100)
 
 
+# Tests that run at the same time draw from parts of their own: nobody has bound a port between the draw and its use.
+_PARTS = 8
+_PART = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").lstrip("gw") or 0) % _PARTS
+
+
 def free_port():
-    """A port where nobody listens, another one than those of the last hundred calls."""
+    """A port where nobody listens, another one than those of the last hundred calls, and than those of tests beside
+    this one."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        if port not in _drawn:
+        if port // 2 % _PARTS == _PART and port not in _drawn:
             _drawn.append(port)
             return port
 
@@ -148,6 +154,7 @@ class Server:
         self.config = config
         self.password = password
         self.environment = {}  # beside that of the tests
+        self.drawn_ports = set()  # options that name a free port: another one if it has been taken meanwhile
         self.directory = tempfile.mkdtemp(prefix="kt-")
         self.port = None
         self.process = None
@@ -170,6 +177,7 @@ class Server:
                 retry = "port" not in self.options and "ddress already in use" in self.output()
                 if attempt == 4 or not retry:
                     raise
+                self.options.update({name: str(free_port()) for name in self.drawn_ports})
         raise AssertionError("unreachable")
 
     def start_fails(self):
