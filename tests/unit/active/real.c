@@ -52,12 +52,32 @@ static void store_initial(const struct option *options)
 }
 
 static const struct command_row *const tables[] = {
-    string_commands,    string_set_commands,  string_number_commands, hash_commands,
-    hash_walk_commands, hash_expire_commands, member_expire_commands, bit_commands,
-    bit_field_commands, hyperloglog_commands, set_commands,           set_random_commands,
-    zset_commands,      zset_range_commands,  zset_pop_commands,      list_commands,
-    stream_commands,    key_commands,         key_expire_commands,    server_commands,
-    nested_commands,    dump_commands,        list_index_commands,    stream_group_commands,
+    string_commands,
+    string_set_commands,
+    string_number_commands,
+    hash_commands,
+    hash_walk_commands,
+    hash_expire_commands,
+    member_expire_commands,
+    bit_commands,
+    bit_field_commands,
+    hyperloglog_commands,
+    set_commands,
+    set_random_commands,
+    zset_commands,
+    zset_range_commands,
+    zset_pop_commands,
+    list_commands,
+    stream_commands,
+    key_commands,
+    key_expire_commands,
+    server_commands,
+    nested_commands,
+    dump_commands,
+    list_index_commands,
+    stream_group_commands,
+    stream_group_read_commands,
+    stream_peer_commands,
 };
 
 int real_setup(void **state)
