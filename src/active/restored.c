@@ -36,6 +36,7 @@ void restored_deinit(struct restored *p)
     buf_deinit(&p->facts);
     buf_deinit(&p->merging);
     mem_free(p->merging_had);
+    p->merging_had = NULL;
     buf_deinit(&p->libraries);
 }
 

@@ -434,8 +434,13 @@ def test_data_sets_go_round_a_circle_once(make_node, seed):
 
         def during(loads):
             more_commands(loads, 100)
-            links[3].cut()  # what node 0 has from now on is in no log when it begins again
+            links[3].cut()  # what node 0 has got from now on is in its file, and in no log when it begins again
             more_commands(loads, 100)
+            with nodes[0].connect() as c, nodes[1].connect() as c1:
+                c1.ok("SET", "on the way", "1")
+                eventually(lambda: c.call("GET", "on the way") == b"1", "node 0 has what node 1 wrote", 60)
+                c.ok("SET", "of node 0", "1")
+                assert c.call("WAITAOF", 1, 0, 60000)[0] == 1
             nodes[0].kill_all()
             nodes[0].start()
             links.mend()

@@ -171,7 +171,6 @@ static void test_damaged_heads_are_refused(void **state)
     restored_deinit(&past);
 }
 
-/* Words put together from those that heads have, and from junk: taken or refused, and no more. */
 /* The first word of a data set that is being merged has positions, and they are gone with it. */
 static void test_merging(void **state)
 {
@@ -201,6 +200,7 @@ static void test_merging(void **state)
     buf_deinit(&bytes);
 }
 
+/* Words put together from those that heads have, and from junk: taken or refused, and no more. */
 static void test_random_heads(void **state)
 {
     (void)state;
