@@ -95,12 +95,18 @@ static bool any_live_behind(const struct merge *m, const struct arrival *a)
     return false;
 }
 
+/* True when nothing that is here, or has been since the key is there, is later than X. */
+static bool is_last(const struct merge *m, const struct arrival *a)
+{
+    return origins_compare(m->origins, a->key_dot, a->fold.view.writes[a->x].dot) < 0;
+}
+
 /* True when all writes of the key behind X are in the view. */
 static bool window_reaches(const struct merge *m, const struct arrival *a)
 {
     struct dot dot = a->fold.view.writes[a->x].dot;
     return m->broken & MERGE_BREAK_FLOOR || dot.stamp > window_floor(m->window) ||
-           (a->existed && !a->guessed && origins_compare(m->origins, a->key_dot, dot) < 0);
+           (a->existed && !a->guessed && is_last(m, a));
 }
 
 /* What a plan by a short view may be: a longer one has to be looked at. */
@@ -129,9 +135,9 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
         return MERGE_OVER; /* behind it is a whole write, or a state that has it */
     }
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
-        return window_reaches(m, a) || !a->existed ? MERGE_RUN
-               : is_above_state(m, a)              ? MERGE_GUESS
-                                                   : MERGE_NEITHER;
+        return window_reaches(m, a) || !a->existed || is_last(m, a) ? MERGE_RUN
+               : is_above_state(m, a)                               ? MERGE_GUESS
+                                                                    : MERGE_NEITHER;
     }
     if (a->is_short) {
         return NEEDS_ALL;

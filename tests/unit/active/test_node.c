@@ -372,6 +372,35 @@ static void raise_floor(int node, uint64_t clock)
     mem_free(positions);
 }
 
+/* Whole writes of a key that is not here, all below the window's floor: whether there was something
+ * later nobody knows, but each is later than the one before it. */
+static void test_late_writes_of_a_key_that_was_not_there(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id writer = {.epoch = 7};
+    memset(writer.node, 'p', sizeof(writer.node));
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    const char *old = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nold\r\n";
+    const char *new = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n";
+    const char *del = "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n";
+    raise_floor(0, now + (UINT64_C(1000) << 16));
+    assert_int_equal(take(0, &writer, 1, now, 0, old), RECEIVED);
+    assert_true(conflicts_has(node_merge(group.node[0])->conflicts, 0, SLICE("k")));
+    assert_int_equal(take(0, &writer, 2, now + 2, 0, new), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
+    assert_true(conflicts_has(node_merge(group.node[0])->conflicts, 0, SLICE("k")));
+    assert_int_equal(take(0, &writer, 3, now + 4, 0, del), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, "exists k"), ":0\r\n");
+    assert_int_equal(take(0, &writer, 4, now + 6, 0, old), RECEIVED);
+    assert_int_equal(take(0, &writer, 5, now + 8, 0, new), RECEIVED);
+    group.now_ms += CONFLICT_QUIET_MS;
+    real_tick(&group, 0);
+    assert_int_equal(node_states(group.node[0]), 1);
+    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
+    real_group_deinit(&group);
+}
+
 /* A SET that is above the last client's write, and below a state that does not cover it, stands:
  * what came before the window's floor is in that state, and nobody wrote by it. */
 static void test_a_state_overwrites_nothing_that_comes_late(void **state)
@@ -974,6 +1003,7 @@ int main(void)
         cmocka_unit_test(test_a_peers_unit_is_any_write_but_not_ours),
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
+        cmocka_unit_test(test_late_writes_of_a_key_that_was_not_there),
         cmocka_unit_test(test_a_state_overwrites_nothing_that_comes_late),
         cmocka_unit_test(test_undelivered_before_it_is_there),
         cmocka_unit_test(test_watchers_see_peers_writes),
