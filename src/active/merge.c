@@ -119,13 +119,26 @@ static bool is_own_state(const struct merge *m, struct dot dot)
                   origins_at(m->origins, m->self)->id.node, ORIGIN_NODE_BYTES) == 0;
 }
 
+/* True when the key's dot is a state's that the view has. */
+static bool is_state_here(const struct arrival *a)
+{
+    for (uint32_t i = 0; i < a->fold.view.count; i++) {
+        const struct window_write *w = &a->fold.view.writes[i];
+        if (w->effect.class == EFFECT_STATE && w->dot.place == a->key_dot.place) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* True when all that says that what is here is later than X, which is whole, is a state that does
- * not cover it: one in the window, or one that we told ourselves, before X was here. Nobody wrote
- * by that, and who knew the other one goes before it. */
+ * not cover it: one in the window (also if a write like X has come before it, and took that state
+ * out of force), or one that we told ourselves, before X was here. Nobody wrote by that, and who
+ * knew the other one goes before it. */
 static bool is_above_state(const struct merge *m, const struct arrival *a)
 {
     return a->fold.base < 0 && a->fold.whole == a->x && a->fold.view.count <= MERGE_REFOLD_MAX &&
-           (a->base_before >= 0 || is_own_state(m, a->key_dot));
+           (a->base_before >= 0 || is_state_here(a) || is_own_state(m, a->key_dot));
 }
 
 static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a, int db,

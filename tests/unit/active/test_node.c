@@ -431,6 +431,43 @@ static void test_a_state_overwrites_nothing_that_comes_late(void **state)
     real_group_deinit(&group);
 }
 
+/* So do those behind it, where the state is another node's. */
+static void test_a_peers_state_overwrites_nothing_that_comes_late(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id writer = {.epoch = 7};
+    memset(writer.node, 'p', sizeof(writer.node));
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    const char *one = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\none\r\n";
+    const char *two = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\ntwo\r\n";
+    const char *del = "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n";
+    real_run_one(&group, 0, 0, "rpush k a");
+    real_run_one(&group, 1, 0, "sadd k b"); /* each fails there */
+    while ((int)real_send(&group, 0, 1) | (int)real_send(&group, 1, 0)) {
+    }
+    while ((int)real_deliver(&group, 0, 1) | (int)real_deliver(&group, 1, 0)) {
+    }
+    group.now_ms += CONFLICT_QUIET_MS;
+    real_tick(&group, 1);
+    assert_int_equal(node_states(group.node[1]), 1);
+    while ((int)real_send(&group, 0, 1) | (int)real_send(&group, 1, 0)) {
+    }
+    while ((int)real_deliver(&group, 0, 1) | (int)real_deliver(&group, 1, 0)) {
+    }
+    assert_int_equal(node_states(group.node[0]), 0);
+    assert_int_equal(real_digest(&group, 0, 0, "k"), real_digest(&group, 1, 0, "k"));
+    raise_floor(0, now + (UINT64_C(1000000) << 16));
+    uint64_t late = now + 4;
+    assert_int_equal(take(0, &writer, 1, late, 0, one), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\none\r\n");
+    assert_int_equal(take(0, &writer, 2, late + 2, 0, two), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\ntwo\r\n");
+    assert_int_equal(take(0, &writer, 3, late + 4, 0, del), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, "exists k"), ":0\r\n");
+    real_group_deinit(&group);
+}
+
 static struct buf events;
 
 static void on_event(const char *event, int db, struct slice key, unsigned mask)
@@ -1005,6 +1042,7 @@ int main(void)
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
         cmocka_unit_test(test_late_writes_of_a_key_that_was_not_there),
         cmocka_unit_test(test_a_state_overwrites_nothing_that_comes_late),
+        cmocka_unit_test(test_a_peers_state_overwrites_nothing_that_comes_late),
         cmocka_unit_test(test_undelivered_before_it_is_there),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
