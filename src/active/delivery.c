@@ -10,8 +10,7 @@
 #include "engine/parked.h"
 #include "keyspace/waiting.h"
 #include "active/delivery_back.h"
-#include "active/gives.h"
-#include "active/membership.h"
+#include "active/views.h"
 #include "value/type.h"
 
 #include <assert.h>
@@ -24,18 +23,6 @@
 #define GUESTS_MAX 1000000
 /* A guest's name in the table: its node, and its number there, so that a node's stand together. */
 #define GUEST_KEY_BYTES (ORIGIN_NODE_BYTES + sizeof(uint64_t))
-
-/* How many of the gives are looked at in a tick, beyond the first ones. */
-#define GIVES_LOOK 1024
-
-/* Rows of what was missed; beyond it the oldest is not told any more. */
-#define MISSED_MAX 64
-
-/* Units of an origin that a data set came in place of: from < number <= upto. */
-struct missed {
-    uint16_t origin;
-    uint64_t from, upto;
-};
 
 /* A call of our client. */
 struct host {
@@ -51,14 +38,7 @@ struct guest {
 };
 
 static struct {
-    struct node *node; /* NULL: none */
-    struct membership members;
-    uint64_t view; /* as of the last look; and whether it was settled */
-    bool settled;
-    int64_t begin_ms;
-    uint64_t *heard; /* by origin's index: what its clock and position were */
-    uint32_t heard_count;
-    struct radix lives; /* by node: the index of the origin that it is now */
+    struct node *node;  /* NULL: none */
     struct radix hosts; /* by number: struct host */
     uint64_t last_number;
     struct radix guests; /* by GUEST_KEY: struct guest */
@@ -66,11 +46,7 @@ static struct {
     bool inviting;              /* a guest is put into the queues */
     struct session sessions[2]; /* of guests, by protocol */
     struct arena arena;
-    struct buf back;     /* writes that put back: database, words, then length and bytes of each */
-    struct gives gives;  /* to clients of others, who may not have heard of it */
-    size_t gives_looked; /* up to there, in this round */
-    struct missed missed[MISSED_MAX];
-    int missed_count;
+    struct buf back; /* writes that put back: database, words, then length and bytes of each */
 } it;
 
 /* ---- small things ---- */
@@ -101,12 +77,6 @@ static struct slice node_text(const uint8_t node[ORIGIN_NODE_BYTES], char text[O
     return slice_of(text, NODE_CHARS);
 }
 
-static void put_number(struct buf *out, uint64_t number)
-{
-    char text[NUM_I64_MAX_CHARS];
-    unit_put_word(out, slice_of(text, num_format_u64(text, number)));
-}
-
 static void tell(struct buf *unit) REQUIRES(keyspace_lock);
 static void tell(struct buf *unit)
 {
@@ -119,7 +89,7 @@ static void tell(struct buf *unit)
 
 static bool is_elsewhere(const struct db *db, struct slice key)
 {
-    return it.node && !membership_is_home(&it.members, db->id, key);
+    return it.node && !views_is_home(db->id, key);
 }
 
 static void tell_waiting(struct host *h, uint64_t number) REQUIRES(keyspace_lock);
@@ -130,9 +100,9 @@ static void tell_waiting(struct host *h, uint64_t number)
     h->told = true;
     buf_printf(&unit, "*%d\r\n", f.argc + 4);
     unit_put_word(&unit, SLICE("KEYDB.WAIT"));
-    put_number(&unit, number);
-    put_number(&unit, (uint64_t)f.db->id);
-    put_number(&unit, (uint64_t)f.proto);
+    unit_put_number(&unit, number);
+    unit_put_number(&unit, (uint64_t)f.db->id);
+    unit_put_number(&unit, (uint64_t)f.proto);
     for (int i = 0; i < f.argc; i++) {
         unit_put_word(&unit, f.argv[i]);
     }
@@ -176,7 +146,7 @@ static void on_ended(struct parked_call *p)
     if (h->told && it.node) {
         buf_append_cstr(&unit, "*2\r\n");
         unit_put_word(&unit, SLICE("KEYDB.UNWAIT"));
-        put_number(&unit, parked_number(p));
+        unit_put_number(&unit, parked_number(p));
         tell(&unit);
     }
     parked_set_number(p, 0);
@@ -188,7 +158,7 @@ static void tell_all_waiting(void) REQUIRES(keyspace_lock);
 static void tell_all_waiting(void)
 {
     struct radix_cursor at = radix_first(&it.hosts);
-    for (; it.members.count > 0 && radix_cursor_valid(&at); radix_cursor_next(&at)) {
+    for (; views_know_others() && radix_cursor_valid(&at); radix_cursor_next(&at)) {
         struct host *h = radix_cursor_value(&at);
         tell_waiting(h, parked_number(h->parked));
     }
@@ -236,20 +206,6 @@ static uint64_t guest_number(const struct guest *g)
     return number;
 }
 
-/* The unit that was told last says so; its node may get a data set instead. */
-static void remember(const struct guest *g, int db, int words, struct slice back)
-    REQUIRES(keyspace_lock);
-static void remember(const struct guest *g, int db, int words, struct slice back)
-{
-    struct give give = {.number = local_writes_last(node_own(it.node)),
-                        .stamp = node_clock(it.node)->last,
-                        .db = db,
-                        .words = words,
-                        .back = back};
-    memcpy(give.node, g->key, ORIGIN_NODE_BYTES);
-    gives_add(&it.gives, &give);
-}
-
 /* It is served: its node gets the reply. */
 static void on_served(struct parked_call *p, void *owner)
 {
@@ -266,13 +222,13 @@ static void on_served(struct parked_call *p, void *owner)
     buf_printf(&unit, "*%d\r\n", 5 + words);
     unit_put_word(&unit, SLICE("KEYDB.GIVE"));
     unit_put_word(&unit, node_text((const uint8_t *)g->key, text));
-    put_number(&unit, guest_number(g));
-    put_number(&unit, (uint64_t)f.db->id);
+    unit_put_number(&unit, guest_number(g));
+    unit_put_number(&unit, (uint64_t)f.db->id);
     unit_put_word(&unit, buf_slice(&bytes));
     buf_append_slice(&unit, buf_slice(&back));
     tell(&unit);
     if (words > 0) {
-        remember(g, f.db->id, words, buf_slice(&back));
+        views_gave((const uint8_t *)g->key, f.db->id, words, buf_slice(&back));
     }
     buf_deinit(&bytes);
     buf_deinit(&back);
@@ -332,7 +288,7 @@ static void invite(const uint8_t node[ORIGIN_NODE_BYTES], int argc, const struct
         it.guests.count >= GUESTS_MAX) {
         return;
     }
-    if (!membership_has(&it.members, node)) {
+    if (!views_has(node)) {
         return; /* of a time when we were cut off: it is told again when all agree */
     }
     guest_key(node, number, key);
@@ -377,8 +333,7 @@ static void dismiss_all(const uint8_t *node)
     while (radix_cursor_valid(&at)) {
         struct guest *g = radix_cursor_value(&at);
         const uint8_t *its = (const uint8_t *)g->key;
-        bool goes =
-            node ? memcmp(its, node, ORIGIN_NODE_BYTES) == 0 : !membership_has(&it.members, its);
+        bool goes = node ? memcmp(its, node, ORIGIN_NODE_BYTES) == 0 : !views_has(its);
         if (goes) {
             radix_remove_at(&it.guests, &at);
             drop_guest(g);
@@ -441,7 +396,7 @@ static void take(int argc, const struct slice *argv)
     uint64_t number, db;
     char text[ORIGIN_CHARS], key[sizeof(uint64_t)];
     if (argc < 5 || !num_parse_u64(argv[2], &number) || !num_parse_u64(argv[3], &db) ||
-        !slice_equal(argv[1], node_text(it.members.self, text))) {
+        !slice_equal(argv[1], node_text(node_id(it.node), text))) {
         return;
     }
     struct host *h = radix_find(&it.hosts, number_key(number, key));
@@ -481,58 +436,6 @@ static void put_back(void)
 
 /* ---- what peers say ---- */
 
-/* False for a word of a life of the node that is over. */
-static bool is_alive(uint16_t origin) REQUIRES(keyspace_lock);
-static bool is_alive(uint16_t origin)
-{
-    const uint8_t *node = node_of(origin);
-    struct slice key = slice_of((const char *)node, ORIGIN_NODE_BYTES);
-    uintptr_t known = (uintptr_t)radix_find(&it.lives, key);
-    if (origins_at(node_origins(it.node), origin)->superseded) {
-        return false;
-    }
-    if (known != origin) {
-        if (known) {
-            radix_remove(&it.lives, key);
-            membership_reborn(&it.members, node);
-            dismiss_all(node);
-        }
-        radix_insert(&it.lives, key, (void *)(uintptr_t)origin);
-    }
-    return true;
-}
-
-/* What units of ours gave to a node's clients, which it has missed, is put back: they wait on. */
-static void take_back(const uint8_t *node, uint64_t from, uint64_t upto)
-{
-    struct give give;
-    size_t left = it.gives.count;
-    while (gives_take_missed(&it.gives, node, from, upto, &left, &give)) {
-        keep_text_back(give.db, give.words, give.back);
-        mem_free((char *)give.back.ptr);
-    }
-}
-
-/* KEYDB.VIEW view entry [origin from upto] ... */
-static void hear_view(const uint8_t *node, int argc, const struct slice *argv)
-    REQUIRES(keyspace_lock);
-static void hear_view(const uint8_t *node, int argc, const struct slice *argv)
-{
-    uint64_t view, entry, from, upto;
-    struct origin_id id;
-    if (argc < 3 || !num_parse_u64(argv[1], &view) || !num_parse_u64(argv[2], &entry)) {
-        return;
-    }
-    for (int i = 3; i + 2 < argc && i < 3 + 3 * MISSED_MAX; i += 3) {
-        if (origin_parse(argv[i], &id) && num_parse_u64(argv[i + 1], &from) &&
-            num_parse_u64(argv[i + 2], &upto) &&
-            origins_find(node_origins(it.node), &id) == node_self(it.node)) {
-            take_back(node, from, upto);
-        }
-    }
-    membership_told(&it.members, node, view, entry, mono_ms());
-}
-
 static bool on_words(uint16_t origin, int argc, const struct slice *argv)
 {
     keyspace_assert_exclusive();
@@ -543,12 +446,16 @@ static bool on_words(uint16_t origin, int argc, const struct slice *argv)
         take(argc, argv); /* in whichever of its lives: it was taken from the key then */
         return true;
     }
-    if (!is_alive(origin)) {
+    const uint8_t *node = node_of(origin);
+    enum views_life life = views_life_of(origin);
+    if (life == VIEWS_LIFE_OVER) {
         return true;
     }
-    const uint8_t *node = node_of(origin);
+    if (life == VIEWS_LIFE_NEW) {
+        dismiss_all(node);
+    }
     if (slice_equal_nocase(argv[0], "keydb.view")) {
-        hear_view(node, argc, argv);
+        views_hear(node, argc, argv, mono_ms(), keep_text_back);
     } else if (slice_equal_nocase(argv[0], "keydb.wait")) {
         invite(node, argc, argv);
     } else if (slice_equal_nocase(argv[0], "keydb.unwait") && argc == 2) {
@@ -559,29 +466,6 @@ static bool on_words(uint16_t origin, int argc, const struct slice *argv)
 
 /* ---- time ---- */
 
-static void listen(int64_t now_ms) REQUIRES(keyspace_lock);
-static void listen(int64_t now_ms)
-{
-    const struct origins *o = node_origins(it.node);
-    bool first = it.heard_count == 0; /* what the files know of somebody is not heard of him */
-    if (it.heard_count < o->count) {
-        it.heard = mem_realloc(it.heard, o->count * sizeof(*it.heard));
-        memset(it.heard + it.heard_count, 0, (o->count - it.heard_count) * sizeof(*it.heard));
-        it.heard_count = o->count;
-    }
-    for (uint16_t i = 1; i < o->count; i++) {
-        const struct origin *origin = origins_at(o, i);
-        uint64_t sign = origin->clock + origin->position;
-        if (!origin->superseded && sign != it.heard[i]) {
-            it.heard[i] = sign;
-            if (first) {
-                continue;
-            }
-            membership_hear(&it.members, origin->id.node, now_ms);
-        }
-    }
-}
-
 static void mark_all(void) REQUIRES(keyspace_lock);
 static void mark_all(void)
 {
@@ -590,112 +474,27 @@ static void mark_all(void)
     }
 }
 
-static void put_missed(struct buf *unit, const struct missed *row)
+/* What follows for those who wait. */
+static void follow_views(struct views_news news) REQUIRES(keyspace_lock);
+static void follow_views(struct views_news news)
 {
-    char text[ORIGIN_CHARS];
-    origin_format(&origins_at(node_origins(it.node), row->origin)->id, text);
-    unit_put_word(unit, slice_of(text, sizeof(text)));
-    put_number(unit, row->from);
-    put_number(unit, row->upto);
-}
-
-static void tell_view(void) REQUIRES(keyspace_lock);
-static void tell_view(void)
-{
-    struct buf unit = {0};
-    buf_printf(&unit, "*%d\r\n", 3 + 3 * it.missed_count);
-    unit_put_word(&unit, SLICE("KEYDB.VIEW"));
-    put_number(&unit, it.members.view);
-    put_number(&unit, it.members.entry);
-    for (int i = 0; i < it.missed_count; i++) {
-        put_missed(&unit, &it.missed[i]);
-    }
-    tell(&unit);
-}
-
-/* Finds out the view, and does what follows from another one. */
-static void look(bool willing, int64_t now_ms) REQUIRES(keyspace_lock);
-static void look(bool willing, int64_t now_ms)
-{
-    if (membership_look(&it.members, willing, now_ms)) {
-        tell_view();
-    }
-    bool settled = membership_is_settled(&it.members), changed = it.view != it.members.view;
-    if (changed) {
+    if (news.changed) {
         dismiss_all(NULL);
     }
-    if (changed || settled != it.settled) {
+    if (news.differs) {
         mark_all();
-        if (settled) {
+        if (news.settled) {
             tell_all_waiting();
         }
     }
-    it.view = it.members.view;
-    it.settled = settled;
 }
 
-static void add_missed(uint16_t origin, uint64_t from, uint64_t upto)
-{
-    if (it.missed_count == MISSED_MAX) {
-        memmove(it.missed, it.missed + 1, (MISSED_MAX - 1) * sizeof(it.missed[0]));
-        it.missed_count--;
-    }
-    it.missed[it.missed_count++] = (struct missed){origin, from, upto};
-}
-
-/* Told in the hold in which it is so: whoever hears how far we are has heard of this before. */
 static void on_missed(const struct version_vector *before)
 {
-    bool any = false;
+    struct views_news news;
     keyspace_assert_exclusive();
-    if (!it.node) {
-        return;
-    }
-    const struct origins *o = node_origins(it.node);
-    for (uint32_t i = 1; i < o->count; i++) {
-        const struct origin *origin = origins_at(o, (uint16_t)i);
-        uint64_t from = version_vector_at(before, i);
-        if (i != node_self(it.node) && origin->position > from) {
-            any = true;
-            if (!origin->superseded) {
-                add_missed((uint16_t)i, from, origin->position);
-            }
-        }
-    }
-    if (any) {
-        membership_missed(&it.members);
-        look(false, mono_ms());
-    }
-}
-
-/* Its node has all that we told then: what it has missed of it, it said before. */
-static bool has_arrived(const struct give *give) REQUIRES(keyspace_lock);
-static bool has_arrived(const struct give *give)
-{
-    struct slice node = slice_of((const char *)give->node, ORIGIN_NODE_BYTES);
-    uint16_t origin = (uint16_t)(uintptr_t)radix_find(&it.lives, node);
-    return origin && membership_told_by(&it.members, give->node) != 0 &&
-           origins_at(node_origins(it.node), origin)->seen >= give->stamp;
-}
-
-/* A node that is away for good does not keep those of others: else one that comes back without its
- * files, and so has missed all, would have them put back. */
-static void forget_gives(void) REQUIRES(keyspace_lock);
-static void forget_gives(void)
-{
-    struct gives *g = &it.gives;
-    for (int n = 0; n < GIVES_LOOK && it.gives_looked < g->count; n++, it.gives_looked++) {
-        const struct give *give = gives_at(g, it.gives_looked);
-        if (give->words > 0 && has_arrived(give)) {
-            gives_clear(g, it.gives_looked);
-        }
-    }
-    while (g->count > 0 && (gives_at(g, 0)->words == 0 || has_arrived(gives_at(g, 0)))) {
-        gives_drop(g);
-        it.gives_looked -= it.gives_looked > 0;
-    }
-    if (it.gives_looked >= g->count) {
-        it.gives_looked = 0;
+    if (it.node && views_missed(before, mono_ms(), &news)) {
+        follow_views(news);
     }
 }
 
@@ -704,13 +503,7 @@ void delivery_tick(bool linked, int64_t now_ms)
     if (!it.node) {
         return;
     }
-    listen(now_ms);
-    /* Who has just begun may be away for the others still, or known by what it was. */
-    bool alone = !linked && node_origins(it.node)->count <= 2;
-    look(!node_is_merging(it.node) &&
-             (alone || it.members.view || now_ms - it.begin_ms >= MEMBER_SILENT_MS),
-         now_ms);
-    forget_gives();
+    follow_views(views_look(linked, now_ms));
     put_back();
     free_done();
 }
@@ -722,16 +515,10 @@ static const struct parked_peers hooks = {is_elsewhere, on_begun, on_ended};
 void delivery_begin(struct node *n)
 {
     it.node = n;
-    it.begin_ms = mono_ms();
     /* Above all numbers of this node's former lives: what was given to their clients may come yet.
      */
     it.last_number = origins_at(node_origins(n), node_self(n))->id.epoch;
-    membership_init(&it.members, node_id(n), it.last_number);
-    it.view = 0;
-    it.settled = false;
-    it.missed_count = 0;
-    it.gives_looked = 0;
-    radix_init(&it.lives);
+    views_begin(n, it.last_number, mono_ms());
     radix_init(&it.hosts);
     radix_init(&it.guests);
     arena_init(&it.arena, ARENA_BYTES);
@@ -770,27 +557,16 @@ void delivery_end(void)
     it.node = NULL;
     radix_deinit(&it.guests, NULL, NULL);
     radix_deinit(&it.hosts, free_host, NULL);
-    radix_deinit(&it.lives, NULL, NULL);
-    membership_deinit(&it.members);
+    views_end();
     arena_deinit(&it.arena);
     session_deinit(&it.sessions[0]);
     session_deinit(&it.sessions[1]);
     buf_deinit(&it.back);
-    gives_deinit(&it.gives);
-    mem_free(it.heard);
-    it.heard = NULL;
-    it.heard_count = 0;
 }
 
 void delivery_write_info(struct buf *out)
 {
-    uint32_t members = it.node && it.members.view ? 1 : 0;
-    for (uint32_t i = 0; it.node && i < it.members.count; i++) {
-        members += it.members.others[i].in_view;
-    }
-    buf_printf(out,
-               "active_members:%" PRIu32
-               "\r\nactive_members_agree:%d\r\nactive_waiting_guests:%" PRIu64 "\r\n",
-               members, it.node && membership_is_settled(&it.members),
+    views_write_info(out);
+    buf_printf(out, "active_waiting_guests:%" PRIu64 "\r\n",
                (uint64_t)(it.node ? it.guests.count : 0));
 }

@@ -7,8 +7,7 @@
  * run there, as a write of that node, and its reply is told to the node that it came from. Words of
  * units:
  *
- *   KEYDB.VIEW view entry [origin from upto] ...
- *                                               membership.h; units that the teller has missed
+ *   KEYDB.VIEW view entry ...                   views.h
  *   KEYDB.WAIT number db protocol word ...      a client of the teller's waits with this call
  *   KEYDB.UNWAIT number                         no longer
  *   KEYDB.GIVE node number db reply [count word ...] ...   it is served: its reply in the protocol
@@ -21,9 +20,9 @@
  * in place of units says which ones it has missed: what it was given by those is put back by who
  * gave it (gives.h). What is given to a node that never comes back is lost, as a reply is to a
  * client that never reads it; and what a node had given, of which the other one has not heard, when
- * it ended and the other one then got a data set. Pops that do not
- * wait take what is here; two nodes may give one element to two such clients, or to one of them and
- * one who waits, within the time that a link takes.
+ * it ended and the other one then got a data set. Pops that do not wait take what is here; two
+ * nodes may give one element to two such clients, or to one of them and one who waits, within the
+ * time that a link takes.
  *
  * One in a process: the server's node's. State: keyspace (exclusive mode). */
 #ifndef ACTIVE_DELIVERY_H
