@@ -437,3 +437,14 @@ struct dot real_dot(struct real_group *g, int node, int db, const char *key)
     keyspace_unlock_shared();
     return dot;
 }
+
+enum receiver_result real_take(struct real_group *g, int node, const struct origin_id *id,
+                               uint64_t sequence, uint64_t stamp, int db, const char *commands)
+{
+    keyspace_lock_exclusive();
+    enum receiver_result taken =
+        node_take(g->node[node], id, sequence, stamp, db, slice_cstr(commands), g->now_ms);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    return taken;
+}

@@ -163,17 +163,6 @@ static void test_logs_and_window_are_bounded(void **state)
 
 /* ---- peers' units ---- */
 
-static enum receiver_result take(int node, const struct origin_id *id, uint64_t sequence,
-                                 uint64_t stamp, int db, const char *commands)
-{
-    keyspace_lock_exclusive();
-    enum receiver_result taken =
-        node_take(group.node[node], id, sequence, stamp, db, slice_cstr(commands), group.now_ms);
-    keyspace_unlock_exclusive();
-    reclaim_run();
-    return taken;
-}
-
 /* KEYDB.DIGESTS of so many keys, with the positions of somebody who has nothing. */
 static enum receiver_result take_digests(int node, const struct origin_id *id, uint64_t sequence,
                                          uint64_t stamp, int keys)
@@ -203,31 +192,35 @@ static void test_what_is_taken_once_and_what_never(void **state)
     memset(peer.node, 'p', sizeof(peer.node));
     uint64_t now = (uint64_t)REAL_START_MS << 16, day = (uint64_t)25 * 3600 * 1000 << 16;
     const char *incr = "*3\r\n$6\r\nINCRBY\r\n$1\r\nn\r\n$1\r\n5\r\n";
-    assert_int_equal(take(0, &peer, 2, now, 0, incr), RECEIVED_GAP);
-    assert_int_equal(take(0, &peer, 1, now, 0, incr), RECEIVED);
-    assert_int_equal(take(0, &peer, 1, now, 0, incr), RECEIVED_BEFORE);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, incr), RECEIVED_GAP);
+    assert_int_equal(real_take(&group, 0, &peer, 1, now, 0, incr), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &peer, 1, now, 0, incr), RECEIVED_BEFORE);
     assert_string_equal(real_run_one(&group, 0, 0, "get n"), "$1\r\n5\r\n");
-    assert_int_equal(take(0, &peer, 0, now, 0, incr), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now + day, 0, incr), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, REAL_DBS, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 0, now, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now + day, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, REAL_DBS, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0,
+                               "*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$1\r\nx\r\n"),
+                     RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, "*1\r\n$4\r\nab"), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, "*2\r\n$4\r\nSPOP\r\n$1\r\nn\r\n"),
+                     RECEIVED_NEVER);
     assert_int_equal(
-        take(0, &peer, 2, now, 0, "*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$1\r\nx\r\n"),
+        real_take(&group, 0, &peer, 2, now, 0, "*2\r\n$11\r\nKEYDB.STATE\r\n$1\r\nn\r\n"),
         RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*1\r\n$4\r\nab"), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$4\r\nSPOP\r\n$1\r\nn\r\n"), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$11\r\nKEYDB.STATE\r\n$1\r\nn\r\n"),
-                     RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nn\r\n"),
-                     RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, incr), RECEIVED_NEVER); /* the stamp of the first */
-    assert_int_equal(take(0, &peer, 2, now - 1, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(
+        real_take(&group, 0, &peer, 2, now, 0, "*2\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nn\r\n"),
+        RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, incr),
+                     RECEIVED_NEVER); /* the stamp of the first */
+    assert_int_equal(real_take(&group, 0, &peer, 2, now - 1, 0, incr), RECEIVED_NEVER);
     assert_int_equal(take_digests(0, &peer, 2, now + 1, MERGE_DIGESTS_MAX + 1), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now + 1, 0, incr), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now + 1, 0, incr), RECEIVED);
     assert_string_equal(real_run_one(&group, 0, 0, "get n"), "$2\r\n10\r\n");
     assert_int_equal(take_digests(0, &peer, 3, now + 2, MERGE_DIGESTS_MAX), RECEIVED);
     struct origins *o = node_origins(group.node[0]);
     const struct origin *own = origins_at(o, node_self(group.node[0]));
-    assert_int_equal(take(0, &own->id, own->position + 1, now, 0, incr), RECEIVED_GAP);
+    assert_int_equal(real_take(&group, 0, &own->id, own->position + 1, now, 0, incr), RECEIVED_GAP);
     real_group_deinit(&group);
 }
 
@@ -238,9 +231,11 @@ static void test_only_writes_are_run(void **state)
     real_group_init(&group, 2, LOG_BYTES, 0);
     struct origin_id peer = {.epoch = 7};
     uint64_t now = (uint64_t)REAL_START_MS << 16;
-    assert_int_equal(take(0, &peer, 1, now, 0, "*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n"),
+    assert_int_equal(
+        real_take(&group, 0, &peer, 1, now, 0, "*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n"),
+        RECEIVED);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now + 1, 0, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"),
                      RECEIVED);
-    assert_int_equal(take(0, &peer, 2, now + 1, 0, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), RECEIVED);
     assert_int_equal(node_merge(group.node[0])->conflicts_seen, 2); /* they failed */
     real_group_deinit(&group);
 }
@@ -347,124 +342,16 @@ static void test_undelivered_before_it_is_there(void **state)
         "$5\r\nother\r\n";
     assert_string_equal(real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream"), "+OK\r\n");
     uint64_t later = node_clock(group.node[0])->last;
-    assert_int_equal(take(0, &teller, 1, later + 4, 0, pend), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &teller, 1, later + 4, 0, pend), RECEIVED);
     assert_string_equal(real_run_one(&group, 0, 0, read), "*-1\r\n");
-    assert_int_equal(take(0, &writer, 1, later + 2, 0, insert), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &writer, 1, later + 2, 0, insert), RECEIVED);
     assert_non_null(strstr(real_run_one(&group, 0, 0, read), "late"));
     assert_string_equal(real_run_one(&group, 0, 0, read), "*-1\r\n");
-    assert_int_equal(take(0, &teller, 2, now + (UINT64_C(1000) << 16), 0, made), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &teller, 2, now + (UINT64_C(1000) << 16), 0, made),
+                     RECEIVED);
     real_run_one(&group, 1, 0, "xgroup create t g 7-7 mkstream");
     real_run_one(&group, 1, 0, "xgroup createconsumer t g mine");
     assert_non_null(strstr(unit_text(1, 2), "g 0-0 0 0 mine"));
-    real_group_deinit(&group);
-}
-
-/* A data set that has nothing new raises the floor. */
-static void raise_floor(int node, uint64_t clock)
-{
-    struct version_vector *positions = version_vector_create(node_origins(group.node[node]));
-    struct merge_snapshot snapshot = {.positions = positions, .clock = clock};
-    const char *error = NULL;
-    keyspace_lock_exclusive();
-    assert_true(node_snapshot_begin(group.node[node], &snapshot, &error));
-    node_snapshot_end(group.node[node]);
-    keyspace_unlock_exclusive();
-    mem_free(positions);
-}
-
-/* Whole writes of a key that is not here, all below the window's floor: whether there was something
- * later nobody knows, but each is later than the one before it. */
-static void test_late_writes_of_a_key_that_was_not_there(void **state)
-{
-    (void)state;
-    real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7};
-    memset(writer.node, 'p', sizeof(writer.node));
-    uint64_t now = (uint64_t)REAL_START_MS << 16;
-    const char *old = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nold\r\n";
-    const char *new = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n";
-    const char *del = "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n";
-    raise_floor(0, now + (UINT64_C(1000) << 16));
-    assert_int_equal(take(0, &writer, 1, now, 0, old), RECEIVED);
-    assert_true(conflicts_has(node_merge(group.node[0])->conflicts, 0, SLICE("k")));
-    assert_int_equal(take(0, &writer, 2, now + 2, 0, new), RECEIVED);
-    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
-    assert_true(conflicts_has(node_merge(group.node[0])->conflicts, 0, SLICE("k")));
-    assert_int_equal(take(0, &writer, 3, now + 4, 0, del), RECEIVED);
-    assert_string_equal(real_run_one(&group, 0, 0, "exists k"), ":0\r\n");
-    assert_int_equal(take(0, &writer, 4, now + 6, 0, old), RECEIVED);
-    assert_int_equal(take(0, &writer, 5, now + 8, 0, new), RECEIVED);
-    group.now_ms += CONFLICT_QUIET_MS;
-    real_tick(&group, 0);
-    assert_int_equal(node_states(group.node[0]), 1);
-    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
-    real_group_deinit(&group);
-}
-
-/* A SET that is above the last client's write, and below a state that does not cover it, stands:
- * what came before the window's floor is in that state, and nobody wrote by it. */
-static void test_a_state_overwrites_nothing_that_comes_late(void **state)
-{
-    (void)state;
-    real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7}, other = {.epoch = 8};
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(other.node, 'q', sizeof(other.node));
-    uint64_t now = (uint64_t)REAL_START_MS << 16;
-    const char *old = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nold\r\n";
-    const char *new = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n";
-    const char *fails = "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\nb\r\n";
-    assert_int_equal(take(0, &writer, 1, now, 0, old), RECEIVED);
-    assert_int_equal(take(0, &other, 1, now + 2, 0, fails), RECEIVED);
-    raise_floor(0, now + (UINT64_C(1000) << 16));
-    group.now_ms += CONFLICT_QUIET_MS;
-    real_tick(&group, 0);
-    assert_int_equal(node_states(group.node[0]), 1);
-    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nold\r\n");
-    assert_int_equal(take(0, &writer, 2, now + 4, 0, new), RECEIVED);
-    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
-    assert_true(conflicts_has(node_merge(group.node[0])->conflicts, 0, SLICE("k")));
-    group.now_ms += CONFLICT_QUIET_MS;
-    real_tick(&group, 0);
-    assert_int_equal(node_states(group.node[0]), 2); /* which covers it, and has it */
-    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\nnew\r\n");
-    real_group_deinit(&group);
-}
-
-/* So do those behind it, where the state is another node's. */
-static void test_a_peers_state_overwrites_nothing_that_comes_late(void **state)
-{
-    (void)state;
-    real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7};
-    memset(writer.node, 'p', sizeof(writer.node));
-    uint64_t now = (uint64_t)REAL_START_MS << 16;
-    const char *one = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\none\r\n";
-    const char *two = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\ntwo\r\n";
-    const char *del = "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n";
-    real_run_one(&group, 0, 0, "rpush k a");
-    real_run_one(&group, 1, 0, "sadd k b"); /* each fails there */
-    while ((int)real_send(&group, 0, 1) | (int)real_send(&group, 1, 0)) {
-    }
-    while ((int)real_deliver(&group, 0, 1) | (int)real_deliver(&group, 1, 0)) {
-    }
-    group.now_ms += CONFLICT_QUIET_MS;
-    real_tick(&group, 1);
-    assert_int_equal(node_states(group.node[1]), 1);
-    while ((int)real_send(&group, 0, 1) | (int)real_send(&group, 1, 0)) {
-    }
-    while ((int)real_deliver(&group, 0, 1) | (int)real_deliver(&group, 1, 0)) {
-    }
-    assert_int_equal(node_states(group.node[0]), 0);
-    assert_int_equal(real_digest(&group, 0, 0, "k"), real_digest(&group, 1, 0, "k"));
-    raise_floor(0, now + (UINT64_C(1000000) << 16));
-    uint64_t late = now + 4;
-    assert_int_equal(take(0, &writer, 1, late, 0, one), RECEIVED);
-    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\none\r\n");
-    assert_int_equal(take(0, &writer, 2, late + 2, 0, two), RECEIVED);
-    assert_string_equal(real_run_one(&group, 0, 0, "get k"), "$3\r\ntwo\r\n");
-    assert_int_equal(take(0, &writer, 3, late + 4, 0, del), RECEIVED);
-    assert_string_equal(real_run_one(&group, 0, 0, "exists k"), ":0\r\n");
     real_group_deinit(&group);
 }
 
@@ -682,9 +569,9 @@ static void test_a_key_without_deadline_never_expires(void **state)
     real_group_init(&group, 2, LOG_BYTES, 0);
     struct origin_id peer = {.epoch = 7};
     real_run_one(&group, 0, 0, "set k v");
-    assert_int_equal(take(0, &peer, 1, (uint64_t)REAL_START_MS << 16, 0,
-                          "*3\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nk\r\n$19\r\n"
-                          "9223372036854775807\r\n"),
+    assert_int_equal(real_take(&group, 0, &peer, 1, (uint64_t)REAL_START_MS << 16, 0,
+                               "*3\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nk\r\n$19\r\n"
+                               "9223372036854775807\r\n"),
                      RECEIVED);
     assert_int_not_equal(real_digest(&group, 0, 0, "k"), 0);
     real_group_deinit(&group);
@@ -1040,9 +927,6 @@ int main(void)
         cmocka_unit_test(test_a_peers_unit_is_any_write_but_not_ours),
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
-        cmocka_unit_test(test_late_writes_of_a_key_that_was_not_there),
-        cmocka_unit_test(test_a_state_overwrites_nothing_that_comes_late),
-        cmocka_unit_test(test_a_peers_state_overwrites_nothing_that_comes_late),
         cmocka_unit_test(test_undelivered_before_it_is_there),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
