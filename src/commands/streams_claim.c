@@ -68,10 +68,22 @@ static void take(struct call *c, struct claim *claim, struct stream_pending *p)
     }
 }
 
+/* Those that nobody was given, put back: the consumer is there while it has some, so nobody is told
+ * of it before he is told of those. */
+static bool puts_back(const struct call *c)
+{
+    return streams_are_shared(c) && slice_equal(c->argv[3], SLICE(STREAM_UNDELIVERED));
+}
+
 /* The consumer that claims, which is argument 3; false with the error replied. */
 static bool find_consumer(struct call *c, struct claim *claim) REQUIRES(keyspace_lock)
 {
-    claim->consumer = streams_asking_consumer(c, &claim->ref, claim->group, 3);
+    claim->consumer = puts_back(c) ? stream_undelivered(claim->group) : NULL;
+    if (!claim->consumer && puts_back(c)) {
+        claim->consumer = stream_consumer_add(claim->group, c->argv[3], c->now_ms);
+    } else if (!claim->consumer) {
+        claim->consumer = streams_asking_consumer(c, &claim->ref, claim->group, 3);
+    }
     claim->gift = (struct streams_gift){
         .key = claim->ref.key.name, .group = c->argv[2], .consumer = c->argv[3], .g = claim->group};
     return claim->consumer != NULL;

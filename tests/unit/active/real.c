@@ -78,6 +78,7 @@ static const struct command_row *const tables[] = {
     stream_group_commands,
     stream_group_read_commands,
     stream_peer_commands,
+    stream_claim_commands,
 };
 
 int real_setup(void **state)

@@ -320,6 +320,26 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     real_group_deinit(&group);
 }
 
+/* What is put back, and is gone, leaves nothing: nobody is told of a consumer that has none. */
+static void test_nothing_is_put_back(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    real_run_one(&group, 0, 0, "xadd s 5-1 f v");
+    real_run_one(&group, 0, 0, "xgroup create s g 9-9");
+    uint64_t before = position(0);
+    const char *gone = "xclaim s g (undelivered) 0 6-6 time 0 retrycount 0 justid force";
+    const char *back = "xclaim s g (undelivered) 0 5-1 time 0 retrycount 0 justid force";
+    assert_string_equal(real_run_one(&group, 0, 0, gone), "*0\r\n");
+    assert_int_equal(position(0), before);
+    assert_string_equal(real_run_one(&group, 0, 0, back), "*1\r\n$3\r\n5-1\r\n");
+    assert_int_equal(position(0), before + 1);
+    assert_non_null(strstr(unit_text(0, before + 1), " (undelivered) 5-1"));
+    assert_true(real_settle(&group));
+    assert_same(0, "s");
+    real_group_deinit(&group);
+}
+
 /* An entry that was put back is known to be undelivered before it is here itself: it is not given,
  * nor forgotten, and is given once it is here. A consumer that another node makes passes nothing
  * by. */
@@ -927,6 +947,7 @@ int main(void)
         cmocka_unit_test(test_a_peers_unit_is_any_write_but_not_ours),
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
+        cmocka_unit_test(test_nothing_is_put_back),
         cmocka_unit_test(test_undelivered_before_it_is_there),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
