@@ -178,7 +178,9 @@ static bool claim_one(struct call *c, struct claim *claim, struct stream_id id)
 {
     struct stream_cursor walk;
     struct stream_pending *p = stream_pending_find(claim->group, id);
-    if (!stream_find(claim->ref.entry, id, &walk)) {
+    /* Of what is put back the entry may be on its way still. */
+    bool stays = p && claim->just_id && puts_back(c);
+    if (!stream_find(claim->ref.entry, id, &walk) && !stays) {
         if (p && stream_pending_remove(claim->group, id)) {
             drop_lost(c, claim, id);
         }

@@ -340,6 +340,30 @@ static void test_nothing_is_put_back(void **state)
     real_group_deinit(&group);
 }
 
+/* What was given to a client that had gone is put back before the entry itself is here. */
+static void test_put_back_before_it_is_there(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id writer = {.epoch = 7}, home = {.epoch = 8};
+    memset(writer.node, 'p', sizeof(writer.node));
+    memset(home.node, 'q', sizeof(home.node));
+    const char *given =
+        "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n7\r\n$1\r\n1\r\n"
+        "$1\r\nc\r\n$3\r\n5-1\r\n";
+    const char *insert =
+        "*5\r\n$13\r\nKEYDB.XINSERT\r\n$1\r\ns\r\n$3\r\n5-1\r\n$1\r\nf\r\n$4\r\nlate\r\n";
+    real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream");
+    uint64_t later = node_clock(group.node[0])->last;
+    assert_int_equal(real_take(&group, 0, &home, 1, later + 4, 0, given), RECEIVED);
+    real_run_one(&group, 0, 0, "xclaim s g (undelivered) 0 5-1 time 0 retrycount 0 justid");
+    assert_null(strstr(unit_text(0, position(0)), "XACK"));
+    assert_int_equal(real_take(&group, 0, &writer, 1, later + 2, 0, insert), RECEIVED);
+    const char *read = "xreadgroup group g other streams s >";
+    assert_non_null(strstr(real_run_one(&group, 0, 0, read), "late"));
+    real_group_deinit(&group);
+}
+
 /* An entry that was put back is known to be undelivered before it is here itself: it is not given,
  * nor forgotten, and is given once it is here. A consumer that another node makes passes nothing
  * by. */
@@ -948,6 +972,7 @@ int main(void)
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
         cmocka_unit_test(test_nothing_is_put_back),
+        cmocka_unit_test(test_put_back_before_it_is_there),
         cmocka_unit_test(test_undelivered_before_it_is_there),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
