@@ -449,3 +449,29 @@ enum receiver_result real_take(struct real_group *g, int node, const struct orig
     reclaim_run();
     return taken;
 }
+
+const char *real_unit_text(const struct real_group *g, int node, uint64_t sequence)
+{
+    static struct buf text;
+    struct node *n = g->node[node];
+    buf_clear(&text);
+    const struct unit *u = origin_log_find(node_log(n), node_self(n), sequence);
+    if (!u) {
+        return "none";
+    }
+    struct unit_command c = unit_command_before(u);
+    while (unit_command_next(u, &c)) {
+        buf_printf(&text, "%s%d:", text.len ? " | " : "", c.db);
+        for (int i = 0; i < c.argc; i++) {
+            buf_append_char(&text, ' ');
+            buf_append_slice(&text, c.argv[i]);
+        }
+    }
+    return buf_cstr(&text);
+}
+
+uint64_t real_position(const struct real_group *g, int node)
+{
+    struct node *n = g->node[node];
+    return origins_at(node_origins(n), node_self(n))->position;
+}

@@ -62,32 +62,6 @@ static void switch_file(bool on)
     keyspace_unlock_exclusive();
 }
 
-/* The commands of a node's unit as text, with its number and database. */
-static const char *unit_text(int node, uint64_t sequence)
-{
-    static struct buf text;
-    buf_clear(&text);
-    const struct unit *u =
-        origin_log_find(node_log(group.node[node]), node_self(group.node[node]), sequence);
-    if (!u) {
-        return "none";
-    }
-    struct unit_command c = unit_command_before(u);
-    while (unit_command_next(u, &c)) {
-        buf_printf(&text, "%s%d:", text.len ? " | " : "", c.db);
-        for (int i = 0; i < c.argc; i++) {
-            buf_append_char(&text, ' ');
-            buf_append_slice(&text, c.argv[i]);
-        }
-    }
-    return buf_cstr(&text);
-}
-
-static uint64_t position(int node)
-{
-    return origins_at(node_origins(group.node[node]), node_self(group.node[node]))->position;
-}
-
 static void assert_same(int db, const char *key)
 {
     for (int i = 1; i < group.nodes; i++) {
@@ -102,18 +76,18 @@ static void test_commands_become_units(void **state)
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
     real_run_one(&group, 0, 0, "set a 1");
-    assert_int_equal(position(0), 1);
-    assert_string_equal(unit_text(0, 1), "0: set a 1");
+    assert_int_equal(real_position(&group, 0), 1);
+    assert_string_equal(real_unit_text(&group, 0, 1), "0: set a 1");
     real_run_one(&group, 0, 1, "incrby a 2");
-    assert_string_equal(unit_text(0, 2), "1: INCRBY a 2");
+    assert_string_equal(real_unit_text(&group, 0, 2), "1: INCRBY a 2");
     real_run_one(&group, 0, 0, "get a");
     real_run_one(&group, 0, 0, "del missing");
     real_run_one(&group, 0, 0, "hset a f v"); /* WRONGTYPE */
-    assert_int_equal(position(0), 2);
+    assert_int_equal(real_position(&group, 0), 2);
     static const char *const transaction[] = {"sadd s x y", "get a", "@1 rpush l e", "srem s x"};
     real_run(&group, 0, 0, 4, transaction);
-    assert_int_equal(position(0), 3);
-    assert_string_equal(unit_text(0, 3), "0: sadd s x y | 1: rpush l e | 0: srem s x");
+    assert_int_equal(real_position(&group, 0), 3);
+    assert_string_equal(real_unit_text(&group, 0, 3), "0: sadd s x y | 1: rpush l e | 0: srem s x");
     struct dot a = real_dot(&group, 0, 0, "a"), s = real_dot(&group, 0, 0, "s");
     struct dot l = real_dot(&group, 0, 1, "l");
     assert_int_equal(dot_sequence(a), 1);
@@ -155,9 +129,9 @@ static void test_logs_and_window_are_bounded(void **state)
         assert_true(origin_log_bytes(node_log(group.node[0])) <= 20000);
         assert_true(window_bytes(node_merge(group.node[0])->window) <= 20000);
     }
-    assert_int_equal(position(0), 3000);
-    assert_string_equal(unit_text(0, 1), "none");
-    assert_string_equal(unit_text(0, 3000), "0: set key a-value-of-some-length");
+    assert_int_equal(real_position(&group, 0), 3000);
+    assert_string_equal(real_unit_text(&group, 0, 1), "none");
+    assert_string_equal(real_unit_text(&group, 0, 3000), "0: set key a-value-of-some-length");
     real_group_deinit(&group);
 }
 
@@ -254,7 +228,7 @@ static void test_a_peers_unit_is_any_write_but_not_ours(void **state)
     assert_string_equal(buf_cstr(&file),
                         " MULTI | 2: set a 1 | 3: hset h f v | 2: INCRBY a 4 |  EXEC");
     switch_file(false);
-    assert_int_equal(position(1), 0);
+    assert_int_equal(real_position(&group, 1), 0);
     assert_int_equal(node_own(group.node[1])->units, 0);
     assert_string_equal(real_run_one(&group, 1, 0, "get a"), "$1\r\n5\r\n");
     struct dot dot = real_dot(&group, 1, 0, "a");
@@ -313,89 +287,10 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     group.now_ms += CONFLICT_QUIET_MS;
     real_tick(&group, 0);
     assert_int_equal(node_states(group.node[0]), 1);
-    assert_non_null(strstr(unit_text(0, 2), "KEYDB.STATE k 0 "));
+    assert_non_null(strstr(real_unit_text(&group, 0, 2), "KEYDB.STATE k 0 "));
     assert_true(real_settle(&group));
     assert_int_not_equal(real_digest(&group, 0, 0, "k"), 0);
     assert_same(0, "k");
-    real_group_deinit(&group);
-}
-
-/* What is put back, and is gone, leaves nothing: nobody is told of a consumer that has none. */
-static void test_nothing_is_put_back(void **state)
-{
-    (void)state;
-    real_group_init(&group, 2, LOG_BYTES, 0);
-    real_run_one(&group, 0, 0, "xadd s 5-1 f v");
-    real_run_one(&group, 0, 0, "xgroup create s g 9-9");
-    uint64_t before = position(0);
-    const char *gone = "xclaim s g (undelivered) 0 6-6 time 0 retrycount 0 justid force";
-    const char *back = "xclaim s g (undelivered) 0 5-1 time 0 retrycount 0 justid force";
-    assert_string_equal(real_run_one(&group, 0, 0, gone), "*0\r\n");
-    assert_int_equal(position(0), before);
-    assert_string_equal(real_run_one(&group, 0, 0, back), "*1\r\n$3\r\n5-1\r\n");
-    assert_int_equal(position(0), before + 1);
-    assert_non_null(strstr(unit_text(0, before + 1), " (undelivered) 5-1"));
-    assert_true(real_settle(&group));
-    assert_same(0, "s");
-    real_group_deinit(&group);
-}
-
-/* What was given to a client that had gone is put back before the entry itself is here. */
-static void test_put_back_before_it_is_there(void **state)
-{
-    (void)state;
-    real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7}, home = {.epoch = 8};
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(home.node, 'q', sizeof(home.node));
-    const char *given =
-        "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n7\r\n$1\r\n1\r\n"
-        "$1\r\nc\r\n$3\r\n5-1\r\n";
-    const char *insert =
-        "*5\r\n$13\r\nKEYDB.XINSERT\r\n$1\r\ns\r\n$3\r\n5-1\r\n$1\r\nf\r\n$4\r\nlate\r\n";
-    real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream");
-    uint64_t later = node_clock(group.node[0])->last;
-    assert_int_equal(real_take(&group, 0, &home, 1, later + 4, 0, given), RECEIVED);
-    real_run_one(&group, 0, 0, "xclaim s g (undelivered) 0 5-1 time 0 retrycount 0 justid");
-    assert_null(strstr(unit_text(0, position(0)), "XACK"));
-    assert_int_equal(real_take(&group, 0, &writer, 1, later + 2, 0, insert), RECEIVED);
-    const char *read = "xreadgroup group g other streams s >";
-    assert_non_null(strstr(real_run_one(&group, 0, 0, read), "late"));
-    real_group_deinit(&group);
-}
-
-/* An entry that was put back is known to be undelivered before it is here itself: it is not given,
- * nor forgotten, and is given once it is here. A consumer that another node makes passes nothing
- * by. */
-static void test_undelivered_before_it_is_there(void **state)
-{
-    (void)state;
-    real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7}, teller = {.epoch = 8};
-    uint64_t now = (uint64_t)REAL_START_MS << 16;
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(teller.node, 'q', sizeof(teller.node));
-    const char *read = "xreadgroup group g c streams s >";
-    const char *pend =
-        "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n0\r\n$1\r\n0\r\n"
-        "$13\r\n(undelivered)\r\n$3\r\n5-1\r\n";
-    const char *insert =
-        "*5\r\n$13\r\nKEYDB.XINSERT\r\n$1\r\ns\r\n$3\r\n5-1\r\n$1\r\nf\r\n$4\r\nlate\r\n";
-    const char *made =
-        "*7\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n0-0\r\n$1\r\n0\r\n$1\r\n0\r\n"
-        "$5\r\nother\r\n";
-    assert_string_equal(real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream"), "+OK\r\n");
-    uint64_t later = node_clock(group.node[0])->last;
-    assert_int_equal(real_take(&group, 0, &teller, 1, later + 4, 0, pend), RECEIVED);
-    assert_string_equal(real_run_one(&group, 0, 0, read), "*-1\r\n");
-    assert_int_equal(real_take(&group, 0, &writer, 1, later + 2, 0, insert), RECEIVED);
-    assert_non_null(strstr(real_run_one(&group, 0, 0, read), "late"));
-    assert_string_equal(real_run_one(&group, 0, 0, read), "*-1\r\n");
-    assert_int_equal(real_take(&group, 0, &teller, 2, now + (UINT64_C(1000) << 16), 0, made),
-                     RECEIVED);
-    real_run_one(&group, 1, 0, "xgroup create t g 7-7 mkstream");
-    real_run_one(&group, 1, 0, "xgroup createconsumer t g mine");
-    assert_non_null(strstr(unit_text(1, 2), "g 0-0 0 0 mine"));
     real_group_deinit(&group);
 }
 
@@ -460,13 +355,14 @@ static void test_the_writer_tells_what_expired(void **state)
     real_run_one(&group, 0, 1, "set k v pxat 1800000010000");
     assert_true(real_settle(&group));
     group.now_ms = REAL_START_MS + 10001;
-    uint64_t before = position(1);
+    uint64_t before = real_position(&group, 1);
     assert_int_equal(sweep(1, 1, "k"), 0);
-    assert_int_equal(position(1), before);
+    assert_int_equal(real_position(&group, 1), before);
     assert_int_not_equal(real_digest(&group, 1, 1, "k"), 0);
     assert_int_equal(sweep(0, 1, "k"), 1);
     assert_int_equal(real_digest(&group, 0, 1, "k"), 0);
-    assert_string_equal(unit_text(0, position(0)), "1: KEYDB.EXPIRED k 1800000010000");
+    assert_string_equal(real_unit_text(&group, 0, real_position(&group, 0)),
+                        "1: KEYDB.EXPIRED k 1800000010000");
     assert_true(real_settle(&group));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(real_digest(&group, i, 1, "k"), 0);
@@ -512,7 +408,7 @@ static void test_a_write_finds_gone_what_was_prolonged(void **state)
     real_run_one(&group, 0, 0, "hset h m2 1");
     real_run_one(&group, 0, 0, "hset f m2 1");
     real_run_one(&group, 0, 0, "sadd s m2");
-    assert_string_equal(unit_text(0, position(0)),
+    assert_string_equal(real_unit_text(&group, 0, real_position(&group, 0)),
                         "0: KEYDB.EXPIRED s 1800000010000 m0 | 0: sadd s m2");
     assert_true(real_settle(&group));
     for (int i = 0; i < 2; i++) {
@@ -971,9 +867,6 @@ int main(void)
         cmocka_unit_test(test_a_peers_unit_is_any_write_but_not_ours),
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
-        cmocka_unit_test(test_nothing_is_put_back),
-        cmocka_unit_test(test_put_back_before_it_is_there),
-        cmocka_unit_test(test_undelivered_before_it_is_there),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
         cmocka_unit_test(test_a_deadline_that_moved_is_not_expired),
