@@ -68,20 +68,21 @@ static void take(struct call *c, struct claim *claim, struct stream_pending *p)
     }
 }
 
-/* Those that nobody was given, put back: the consumer is there while it has some, so nobody is told
- * of it before he is told of those. */
+/* What nobody was given, or who was given it had gone, is put back (stream_undelivered.h). */
 static bool puts_back(const struct call *c)
 {
-    return streams_are_shared(c) && slice_equal(c->argv[3], SLICE(STREAM_UNDELIVERED));
+    return slice_equal(c->argv[3], SLICE(STREAM_UNDELIVERED));
 }
 
 /* The consumer that claims, which is argument 3; false with the error replied. */
 static bool find_consumer(struct call *c, struct claim *claim) REQUIRES(keyspace_lock)
 {
-    claim->consumer = puts_back(c) ? stream_undelivered(claim->group) : NULL;
-    if (!claim->consumer && puts_back(c)) {
+    /* That consumer is there while it has some, and nobody is told of it before he is of those. */
+    bool untold = streams_are_shared(c) && puts_back(c);
+    claim->consumer = untold ? stream_undelivered(claim->group) : NULL;
+    if (untold && !claim->consumer) {
         claim->consumer = stream_consumer_add(claim->group, c->argv[3], c->now_ms);
-    } else if (!claim->consumer) {
+    } else if (!untold) {
         claim->consumer = streams_asking_consumer(c, &claim->ref, claim->group, 3);
     }
     claim->gift = (struct streams_gift){
@@ -178,7 +179,7 @@ static bool claim_one(struct call *c, struct claim *claim, struct stream_id id)
 {
     struct stream_cursor walk;
     struct stream_pending *p = stream_pending_find(claim->group, id);
-    /* Of what is put back the entry may be on its way still. */
+    /* Of what is put back the entry may be on its way still; also where a log is read again. */
     bool stays = p && claim->just_id && puts_back(c);
     if (!stream_find(claim->ref.entry, id, &walk) && !stays) {
         if (p && stream_pending_remove(claim->group, id)) {

@@ -172,6 +172,31 @@ def pop_one(c):
     return reply[1:] if reply else []
 
 
+def test_logs_and_replicas_know_what_was_put_back_early(make_node, make_server):
+    """What was given to a client that had gone, before the entry itself has come from another node."""
+    node, follower = make_node(files=("appendonlydir",), appendonly="yes"), make_server({})
+
+    def pending(server):
+        with server.connect() as c:
+            return [e[:2] for e in c.call("XPENDING", "x", "g", "-", "+", 10)]
+    with follower.connect() as c:
+        c.ok("REPLICAOF", "127.0.0.1", node.port)
+    with node.connect() as c:
+        c.ok("XGROUP", "CREATE", "x", "g", "0", "MKSTREAM")
+        eventually(lambda: replication(node)["connected_slaves"] == "1" and in_step(node, follower), "linked", 60)
+        c.call("KEYDB.XPEND", "x", "g", "5-1", 7, 1, "c", "5-1")
+        assert pending(node) == [[b"5-1", b"c"]]
+        assert c.call("XCLAIM", "x", "g", "(undelivered)", 0, "5-1", "TIME", 0, "RETRYCOUNT", 0, "JUSTID") == [b"5-1"]
+        eventually(lambda: pending(node) == pending(follower) == [[b"5-1", b"(undelivered)"]], "put back", 30)
+    node.stop()
+    node.start()
+    assert pending(node) == [[b"5-1", b"(undelivered)"]]
+    with node.connect() as c:
+        assert c.call("XREADGROUP", "GROUP", "g", "me", "STREAMS", "x", ">") is None
+        c.call("KEYDB.XINSERT", "x", "5-1", "f", "late")
+        assert c.call("XREADGROUP", "GROUP", "g", "me", "STREAMS", "x", ">") == [[b"x", [[b"5-1", [b"f", b"late"]]]]]
+
+
 @pytest.mark.parametrize("take,put", [(pop_one, ("RPUSH", "q")), (read_one, ("XADD", "q", "*", "f"))],
                          ids=("BLPOP", "XREADGROUP"))
 def test_who_waits_no_more_loses_nothing(make_node, take, put):
