@@ -31,6 +31,7 @@
 #include <string.h>
 
 #define TICK_MS 100
+#define CLOCK_NOTE_MS 1000
 #define RESERVE_NAME "temp-active-log.reserve"
 #define NEEDS_ACTIVE "multi-master needs active-replica yes"
 
@@ -96,6 +97,21 @@ static bool owns_job(struct db *db, struct slice name)
     return !e || node_wrote(node, e);
 }
 
+/* Where the group's time is ahead of our wall clock, the next start is to go on from there,
+ * whatever its data files know: else it would give stamps below those of its own former writes,
+ * which would be void. Once a second, for the second that comes. */
+static uint64_t clock_to_note(int64_t now_ms) REQUIRES(keyspace_lock);
+static uint64_t clock_to_note(int64_t now_ms)
+{
+    static int64_t noted_ms;
+    const struct hlc *clock = node_clock(node);
+    if (hlc_ahead_ms(clock) < CLOCK_NOTE_MS || now_ms - noted_ms < CLOCK_NOTE_MS) {
+        return 0;
+    }
+    noted_ms = now_ms;
+    return (uint64_t)(hlc_ms(clock) + CLOCK_NOTE_MS) << HLC_COUNTER_BITS;
+}
+
 static void tick(int64_t wall_ms UNUSED)
 {
     if (!node) {
@@ -107,8 +123,13 @@ static void tick(int64_t wall_ms UNUSED)
         node_tick(node, now_ms);
         delivery_tick(peer_links_count() + peer_feeds_count() > 0, now_ms);
         keyspace_has_work = true;
+        struct origin_id own = origins_at(node_origins(node), node_self(node))->id;
+        uint64_t clock = clock_to_note(now_ms);
         keyspace_unlock_exclusive();
         reclaim_run();
+        if (clock) {
+            epoch_file_note_clock(&own, clock);
+        }
     }
     peer_links_judge_stale();
     full_sync_sources_look(); /* whoever waits for it is woken */
@@ -175,8 +196,12 @@ bool active_prepare(void)
 static struct node *create_node(void)
 {
     struct origin_id last;
-    if (!epoch_file_read(&last)) {
+    uint64_t clock;
+    if (!epoch_file_read(&last, &clock)) {
         return NULL;
+    }
+    if (hlc_stamp_ms(clock) > clock_wall_ms() + HLC_AHEAD_MAX_MS) {
+        clock = 0; /* somebody has mended a wall clock */
     }
     if (last.epoch == 0 && past.has_id) {
         /* It may be a copy of another node's directory: two that have one id tell each other
@@ -189,6 +214,7 @@ static struct node *create_node(void)
     }
     struct node_options options = {.last_epoch = last.epoch,
                                    .past = &past,
+                                   .clock = clock,
                                    .dbs = db_count(),
                                    .log_bytes = (size_t)backlog_size_bytes,
                                    .reserve = reserve,
@@ -196,7 +222,7 @@ static struct node *create_node(void)
     memcpy(options.id, last.node, sizeof(options.id));
     struct node *made = node_create(&options);
     last.epoch = node_epoch(made);
-    if (!epoch_file_write(&last)) {
+    if (!epoch_file_write(&last, clock)) {
         node_destroy(&made);
     }
     return made;
@@ -251,7 +277,8 @@ bool active_begin(void)
     bool fine = node != NULL;
     if (fine) {
         join(is_news);
-        fine = peer_links_resume(buf_slice(&past.merging), past.merging_done);
+        fine = peer_links_resume(buf_slice(&past.merging), past.merging_done, past.merging_had);
+        past.merging_had = NULL;
     }
     gil_resume_world();
     restored_deinit(&past);

@@ -10,7 +10,7 @@
 #include "engine/parked.h"
 #include "keyspace/waiting.h"
 #include "active/delivery_back.h"
-#include "active/membership.h"
+#include "active/views.h"
 #include "value/type.h"
 
 #include <assert.h>
@@ -38,13 +38,7 @@ struct guest {
 };
 
 static struct {
-    struct node *node; /* NULL: none */
-    struct membership members;
-    bool settled, fell_back; /* as of the last tick */
-    int64_t begin_ms;
-    uint64_t *heard; /* by origin's index: what its clock and position were */
-    uint32_t heard_count;
-    struct radix lives; /* by node: the index of the origin that it is now */
+    struct node *node;  /* NULL: none */
     struct radix hosts; /* by number: struct host */
     uint64_t last_number;
     struct radix guests; /* by GUEST_KEY: struct guest */
@@ -83,12 +77,6 @@ static struct slice node_text(const uint8_t node[ORIGIN_NODE_BYTES], char text[O
     return slice_of(text, NODE_CHARS);
 }
 
-static void put_number(struct buf *out, uint64_t number)
-{
-    char text[NUM_I64_MAX_CHARS];
-    unit_put_word(out, slice_of(text, num_format_u64(text, number)));
-}
-
 static void tell(struct buf *unit) REQUIRES(keyspace_lock);
 static void tell(struct buf *unit)
 {
@@ -101,7 +89,7 @@ static void tell(struct buf *unit)
 
 static bool is_elsewhere(const struct db *db, struct slice key)
 {
-    return it.node && !membership_is_home(&it.members, db->id, key, mono_ms());
+    return it.node && !views_is_home(db->id, key);
 }
 
 static void tell_waiting(struct host *h, uint64_t number) REQUIRES(keyspace_lock);
@@ -112,9 +100,9 @@ static void tell_waiting(struct host *h, uint64_t number)
     h->told = true;
     buf_printf(&unit, "*%d\r\n", f.argc + 4);
     unit_put_word(&unit, SLICE("KEYDB.WAIT"));
-    put_number(&unit, number);
-    put_number(&unit, (uint64_t)f.db->id);
-    put_number(&unit, (uint64_t)f.proto);
+    unit_put_number(&unit, number);
+    unit_put_number(&unit, (uint64_t)f.db->id);
+    unit_put_number(&unit, (uint64_t)f.proto);
     for (int i = 0; i < f.argc; i++) {
         unit_put_word(&unit, f.argv[i]);
     }
@@ -158,7 +146,7 @@ static void on_ended(struct parked_call *p)
     if (h->told && it.node) {
         buf_append_cstr(&unit, "*2\r\n");
         unit_put_word(&unit, SLICE("KEYDB.UNWAIT"));
-        put_number(&unit, parked_number(p));
+        unit_put_number(&unit, parked_number(p));
         tell(&unit);
     }
     parked_set_number(p, 0);
@@ -170,7 +158,7 @@ static void tell_all_waiting(void) REQUIRES(keyspace_lock);
 static void tell_all_waiting(void)
 {
     struct radix_cursor at = radix_first(&it.hosts);
-    for (; it.members.count > 0 && radix_cursor_valid(&at); radix_cursor_next(&at)) {
+    for (; views_know_others() && radix_cursor_valid(&at); radix_cursor_next(&at)) {
         struct host *h = radix_cursor_value(&at);
         tell_waiting(h, parked_number(h->parked));
     }
@@ -234,11 +222,14 @@ static void on_served(struct parked_call *p, void *owner)
     buf_printf(&unit, "*%d\r\n", 5 + words);
     unit_put_word(&unit, SLICE("KEYDB.GIVE"));
     unit_put_word(&unit, node_text((const uint8_t *)g->key, text));
-    put_number(&unit, guest_number(g));
-    put_number(&unit, (uint64_t)f.db->id);
+    unit_put_number(&unit, guest_number(g));
+    unit_put_number(&unit, (uint64_t)f.db->id);
     unit_put_word(&unit, buf_slice(&bytes));
     buf_append_slice(&unit, buf_slice(&back));
     tell(&unit);
+    if (words > 0) {
+        views_gave((const uint8_t *)g->key, f.db->id, words, buf_slice(&back));
+    }
     buf_deinit(&bytes);
     buf_deinit(&back);
     radix_remove(&it.guests, slice_of(g->key, sizeof(g->key)));
@@ -297,7 +288,7 @@ static void invite(const uint8_t node[ORIGIN_NODE_BYTES], int argc, const struct
         it.guests.count >= GUESTS_MAX) {
         return;
     }
-    if (!membership_has(&it.members, node)) {
+    if (!views_has(node)) {
         return; /* of a time when we were cut off: it is told again when all agree */
     }
     guest_key(node, number, key);
@@ -342,8 +333,7 @@ static void dismiss_all(const uint8_t *node)
     while (radix_cursor_valid(&at)) {
         struct guest *g = radix_cursor_value(&at);
         const uint8_t *its = (const uint8_t *)g->key;
-        bool goes =
-            node ? memcmp(its, node, ORIGIN_NODE_BYTES) == 0 : !membership_has(&it.members, its);
+        bool goes = node ? memcmp(its, node, ORIGIN_NODE_BYTES) == 0 : !views_has(its);
         if (goes) {
             radix_remove_at(&it.guests, &at);
             drop_guest(g);
@@ -380,6 +370,25 @@ static void keep_all_back(uint64_t db, int argc, const struct slice *argv)
     }
 }
 
+/* The same of words as they stand in a request, so many. */
+static void keep_text_back(int db, int words, struct slice text)
+{
+    struct slice *argv = mem_calloc((size_t)words, sizeof(*argv));
+    for (int i = 0; i < words; i++) {
+        uint64_t len = 0;
+        const char *end = memchr(text.ptr, '\n', text.len); /* of "$5\r\n" */
+        if (!end || !num_parse_u64(slice_of(text.ptr + 1, (size_t)(end - text.ptr) - 2), &len)) {
+            assert(false); /* we have written it */
+            break;
+        }
+        argv[i] = slice_of(end + 1, len);
+        size_t used = (size_t)(argv[i].ptr - text.ptr) + argv[i].len + 2;
+        text = slice_of(text.ptr + used, text.len - used);
+    }
+    keep_all_back((uint64_t)db, words, argv);
+    mem_free(argv);
+}
+
 /* KEYDB.GIVE node number db reply [count word ...] ... */
 static void take(int argc, const struct slice *argv) REQUIRES(keyspace_lock);
 static void take(int argc, const struct slice *argv)
@@ -387,7 +396,7 @@ static void take(int argc, const struct slice *argv)
     uint64_t number, db;
     char text[ORIGIN_CHARS], key[sizeof(uint64_t)];
     if (argc < 5 || !num_parse_u64(argv[2], &number) || !num_parse_u64(argv[3], &db) ||
-        !slice_equal(argv[1], node_text(it.members.self, text))) {
+        !slice_equal(argv[1], node_text(node_id(it.node), text))) {
         return;
     }
     struct host *h = radix_find(&it.hosts, number_key(number, key));
@@ -427,67 +436,35 @@ static void put_back(void)
 
 /* ---- what peers say ---- */
 
-/* False for a word of a life of the node that is over. */
-static bool is_alive(uint16_t origin) REQUIRES(keyspace_lock);
-static bool is_alive(uint16_t origin)
-{
-    const uint8_t *node = node_of(origin);
-    struct slice key = slice_of((const char *)node, ORIGIN_NODE_BYTES);
-    uintptr_t known = (uintptr_t)radix_find(&it.lives, key);
-    if (origins_at(node_origins(it.node), origin)->superseded) {
-        return false;
-    }
-    if (known != origin) {
-        if (known) {
-            radix_remove(&it.lives, key);
-            membership_reborn(&it.members, node);
-            dismiss_all(node);
-        }
-        radix_insert(&it.lives, key, (void *)(uintptr_t)origin);
-    }
-    return true;
-}
-
 static bool on_words(uint16_t origin, int argc, const struct slice *argv)
 {
-    uint64_t view;
     keyspace_assert_exclusive();
-    if (!it.node || !is_alive(origin)) {
+    if (!it.node) {
+        return true;
+    }
+    if (slice_equal_nocase(argv[0], "keydb.give")) {
+        take(argc, argv); /* in whichever of its lives: it was taken from the key then */
         return true;
     }
     const uint8_t *node = node_of(origin);
-    if (slice_equal_nocase(argv[0], "keydb.view") && argc == 2 && num_parse_u64(argv[1], &view)) {
-        membership_told(&it.members, node, view, mono_ms());
+    enum views_life life = views_life_of(origin);
+    if (life == VIEWS_LIFE_OVER) {
+        return true;
+    }
+    if (life == VIEWS_LIFE_NEW) {
+        dismiss_all(node);
+    }
+    if (slice_equal_nocase(argv[0], "keydb.view")) {
+        views_hear(node, argc, argv, mono_ms(), keep_text_back);
     } else if (slice_equal_nocase(argv[0], "keydb.wait")) {
         invite(node, argc, argv);
     } else if (slice_equal_nocase(argv[0], "keydb.unwait") && argc == 2) {
         dismiss(node, argv[1]);
-    } else if (slice_equal_nocase(argv[0], "keydb.give")) {
-        take(argc, argv);
     }
     return true;
 }
 
 /* ---- time ---- */
-
-static void listen(int64_t now_ms) REQUIRES(keyspace_lock);
-static void listen(int64_t now_ms)
-{
-    const struct origins *o = node_origins(it.node);
-    if (it.heard_count < o->count) {
-        it.heard = mem_realloc(it.heard, o->count * sizeof(*it.heard));
-        memset(it.heard + it.heard_count, 0, (o->count - it.heard_count) * sizeof(*it.heard));
-        it.heard_count = o->count;
-    }
-    for (uint16_t i = 1; i < o->count; i++) {
-        const struct origin *origin = origins_at(o, i);
-        uint64_t sign = origin->clock + origin->position;
-        if (!origin->superseded && sign != it.heard[i]) {
-            it.heard[i] = sign;
-            membership_hear(&it.members, origin->id.node, now_ms);
-        }
-    }
-}
 
 static void mark_all(void) REQUIRES(keyspace_lock);
 static void mark_all(void)
@@ -497,14 +474,28 @@ static void mark_all(void)
     }
 }
 
-static void tell_view(void) REQUIRES(keyspace_lock);
-static void tell_view(void)
+/* What follows for those who wait. */
+static void follow_views(struct views_news news) REQUIRES(keyspace_lock);
+static void follow_views(struct views_news news)
 {
-    struct buf unit = {0};
-    buf_append_cstr(&unit, "*2\r\n");
-    unit_put_word(&unit, SLICE("KEYDB.VIEW"));
-    put_number(&unit, it.members.view);
-    tell(&unit);
+    if (news.changed) {
+        dismiss_all(NULL);
+    }
+    if (news.differs) {
+        mark_all();
+        if (news.settled) {
+            tell_all_waiting();
+        }
+    }
+}
+
+static void on_missed(const struct version_vector *before)
+{
+    struct views_news news;
+    keyspace_assert_exclusive();
+    if (it.node && views_missed(before, mono_ms(), &news)) {
+        follow_views(news);
+    }
 }
 
 void delivery_tick(bool linked, int64_t now_ms)
@@ -512,29 +503,7 @@ void delivery_tick(bool linked, int64_t now_ms)
     if (!it.node) {
         return;
     }
-    listen(now_ms);
-    /* Who has just begun may be away for the others still, or known by what it was. */
-    bool alone = !linked && node_origins(it.node)->count <= 2;
-    bool willing = !node_is_merging(it.node) &&
-                   (alone || it.members.view || now_ms - it.begin_ms >= MEMBER_SILENT_MS);
-    uint64_t before = it.members.view;
-    if (membership_look(&it.members, willing, now_ms)) {
-        tell_view();
-    }
-    bool settled = membership_is_settled(&it.members);
-    bool fell_back =
-        !settled && it.members.view != 0 && now_ms - it.members.since_ms >= MEMBERSHIP_UNSETTLED_MS;
-    if (before != it.members.view) {
-        dismiss_all(NULL);
-    }
-    if (before != it.members.view || settled != it.settled || fell_back != it.fell_back) {
-        mark_all();
-        if (settled) {
-            tell_all_waiting();
-        }
-    }
-    it.settled = settled;
-    it.fell_back = fell_back;
+    follow_views(views_look(linked, now_ms));
     put_back();
     free_done();
 }
@@ -546,12 +515,10 @@ static const struct parked_peers hooks = {is_elsewhere, on_begun, on_ended};
 void delivery_begin(struct node *n)
 {
     it.node = n;
-    it.begin_ms = mono_ms();
     /* Above all numbers of this node's former lives: what was given to their clients may come yet.
      */
     it.last_number = origins_at(node_origins(n), node_self(n))->id.epoch;
-    membership_init(&it.members, node_id(n));
-    radix_init(&it.lives);
+    views_begin(n, it.last_number, mono_ms());
     radix_init(&it.hosts);
     radix_init(&it.guests);
     arena_init(&it.arena, ARENA_BYTES);
@@ -560,6 +527,7 @@ void delivery_begin(struct node *n)
         it.sessions[i].proto = 2 + i;
     }
     node_hear(n, on_words);
+    node_hear_missed(n, on_missed);
     parked_peers = &hooks;
 }
 
@@ -589,26 +557,16 @@ void delivery_end(void)
     it.node = NULL;
     radix_deinit(&it.guests, NULL, NULL);
     radix_deinit(&it.hosts, free_host, NULL);
-    radix_deinit(&it.lives, NULL, NULL);
-    membership_deinit(&it.members);
+    views_end();
     arena_deinit(&it.arena);
     session_deinit(&it.sessions[0]);
     session_deinit(&it.sessions[1]);
     buf_deinit(&it.back);
-    mem_free(it.heard);
-    it.heard = NULL;
-    it.heard_count = 0;
 }
 
 void delivery_write_info(struct buf *out)
 {
-    uint32_t members = it.node && it.members.view ? 1 : 0;
-    for (uint32_t i = 0; it.node && i < it.members.count; i++) {
-        members += it.members.others[i].in_view;
-    }
-    buf_printf(out,
-               "active_members:%" PRIu32
-               "\r\nactive_members_agree:%d\r\nactive_waiting_guests:%" PRIu64 "\r\n",
-               members, it.node && membership_is_settled(&it.members),
+    views_write_info(out);
+    buf_printf(out, "active_waiting_guests:%" PRIu64 "\r\n",
                (uint64_t)(it.node ? it.guests.count : 0));
 }

@@ -7,7 +7,7 @@
  * run there, as a write of that node, and its reply is told to the node that it came from. Words of
  * units:
  *
- *   KEYDB.VIEW view                             membership.h; hexadecimal
+ *   KEYDB.VIEW view entry ...                   views.h
  *   KEYDB.WAIT number db protocol word ...      a client of the teller's waits with this call
  *   KEYDB.UNWAIT number                         no longer
  *   KEYDB.GIVE node number db reply [count word ...] ...   it is served: its reply in the protocol
@@ -16,10 +16,13 @@
  *
  * Who waits no more when he is given something (a time-out, an end of the connection on the way)
  * has it put back, at the end it came from (an entry of a stream: undelivered). When views change
- * all who wait are told once more, for a node that comes knows of none. What is given to a node
- * that never comes back is lost, as a reply is to a client that never reads it. Pops that do not
- * wait take what is here; two nodes may give one element to two such clients, or to one of them and
- * one who waits, within the time that a link takes.
+ * all who wait are told once more, for a node that comes knows of none. A node that gets a data set
+ * in place of units says which ones it has missed: what it was given by those is put back by who
+ * gave it (gives.h). What is given to a node that never comes back is lost, as a reply is to a
+ * client that never reads it; and what a node had given, of which the other one has not heard, when
+ * it ended and the other one then got a data set. Pops that do not wait take what is here; two
+ * nodes may give one element to two such clients, or to one of them and one who waits, within the
+ * time that a link takes.
  *
  * One in a process: the server's node's. State: keyspace (exclusive mode). */
 #ifndef ACTIVE_DELIVERY_H

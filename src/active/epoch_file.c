@@ -12,23 +12,53 @@
 #include <unistd.h>
 
 #define TEMPORARY_FILE "temp-" EPOCH_FILE
-static const char prefix[] = "active-node 1 ";
+static const char prefix[] = "active-node 2 ", prefix_1[] = "active-node 1 ";
 #define PREFIX_CHARS (sizeof(prefix) - 1)
-#define FILE_CHARS (PREFIX_CHARS + ORIGIN_CHARS + 1)
+#define CLOCK_CHARS 16
+#define CLOCK_AT (PREFIX_CHARS + ORIGIN_CHARS + 1)
+#define FILE_CHARS (CLOCK_AT + CLOCK_CHARS + 1)
+/* Of version 1. */
+#define FILE_1_CHARS (PREFIX_CHARS + ORIGIN_CHARS + 1)
 
-static bool parse(struct slice text, struct origin_id *last)
+/* As the epoch of an origin is written, which are the last digits of its text. */
+static bool parse_clock(const char *digits, uint64_t *clock)
 {
-    return text.len == FILE_CHARS && memcmp(text.ptr, prefix, PREFIX_CHARS) == 0 &&
-           text.ptr[FILE_CHARS - 1] == '\n' &&
-           origin_parse(slice_of(text.ptr + PREFIX_CHARS, ORIGIN_CHARS), last);
+    char text[ORIGIN_CHARS];
+    struct origin_id id;
+    memset(text, '0', sizeof(text));
+    memcpy(text + ORIGIN_CHARS - CLOCK_CHARS, digits, CLOCK_CHARS);
+    bool good = origin_parse(slice_of(text, sizeof(text)), &id);
+    *clock = good ? id.epoch : 0;
+    return good;
 }
 
-bool epoch_file_read(struct origin_id *last)
+static void format_clock(uint64_t clock, char digits[CLOCK_CHARS])
+{
+    char text[ORIGIN_CHARS];
+    struct origin_id id = {.epoch = clock};
+    origin_format(&id, text);
+    memcpy(digits, text + ORIGIN_CHARS - CLOCK_CHARS, CLOCK_CHARS);
+}
+
+static bool parse(struct slice text, struct origin_id *last, uint64_t *clock)
+{
+    bool has_clock = text.len == FILE_CHARS && memcmp(text.ptr, prefix, PREFIX_CHARS) == 0;
+    *clock = 0;
+    if (!has_clock && (text.len != FILE_1_CHARS || memcmp(text.ptr, prefix_1, PREFIX_CHARS) != 0)) {
+        return false;
+    }
+    return text.ptr[text.len - 1] == '\n' &&
+           origin_parse(slice_of(text.ptr + PREFIX_CHARS, ORIGIN_CHARS), last) &&
+           (!has_clock ||
+            (text.ptr[CLOCK_AT - 1] == ' ' && parse_clock(text.ptr + CLOCK_AT, clock)));
+}
+
+bool epoch_file_read(struct origin_id *last, uint64_t *clock)
 {
     char text[FILE_CHARS + 1];
     int fd = open(EPOCH_FILE, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) {
-        last->epoch = 0;
+        last->epoch = *clock = 0;
         rand_secret(last->node, sizeof(last->node));
         return true;
     }
@@ -41,7 +71,7 @@ bool epoch_file_read(struct origin_id *last)
         log_warning("Can't read the node's id from %s: %s", EPOCH_FILE, strerror(error));
         return false;
     }
-    if (!parse(slice_of(text, (size_t)got), last)) {
+    if (!parse(slice_of(text, (size_t)got), last, clock)) {
         log_warning("%s is not the file of a node's id", EPOCH_FILE);
         return false;
     }
@@ -65,15 +95,41 @@ static int write_file(const char *text)
     return error ? error : file_sync_directory(".");
 }
 
-bool epoch_file_write(const struct origin_id *last)
+bool epoch_file_write(const struct origin_id *last, uint64_t clock)
 {
     char text[FILE_CHARS];
     memcpy(text, prefix, PREFIX_CHARS);
     origin_format(last, text + PREFIX_CHARS);
+    text[CLOCK_AT - 1] = ' ';
+    format_clock(clock, text + CLOCK_AT);
     text[FILE_CHARS - 1] = '\n';
     int error = write_file(text);
     if (error) {
         log_warning("Can't write the node's id to %s: %s", EPOCH_FILE, strerror(error));
     }
     return !error;
+}
+
+static bool is_of(int fd, const struct origin_id *own)
+{
+    char text[FILE_CHARS];
+    struct origin_id last;
+    uint64_t clock;
+    return pread(fd, text, sizeof(text), 0) == (ssize_t)sizeof(text) &&
+           parse(slice_of(text, sizeof(text)), &last, &clock) && last.epoch == own->epoch &&
+           memcmp(last.node, own->node, sizeof(last.node)) == 0;
+}
+
+void epoch_file_note_clock(const struct origin_id *own, uint64_t clock)
+{
+    char digits[CLOCK_CHARS];
+    int fd = open(EPOCH_FILE, O_RDWR | O_CLOEXEC);
+    if (fd < 0) {
+        return;
+    }
+    if (is_of(fd, own)) {
+        format_clock(clock, digits);
+        ssize_t written UNUSED = pwrite(fd, digits, sizeof(digits), (off_t)CLOCK_AT);
+    }
+    close(fd);
 }

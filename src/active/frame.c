@@ -66,6 +66,11 @@ void frame_put_causes(struct buf *out, const struct frame_clock *causes, uint32_
     }
 }
 
+void frame_put_set(struct buf *out)
+{
+    put_head(out, 'S', 0);
+}
+
 static const char *read_origin(struct slice body, struct frame *f)
 {
     if (body.len != ORIGIN_BYTES) {
@@ -116,6 +121,8 @@ static const char *read_body(char kind, struct slice body, struct frame *f)
         return read_clocks(body, f);
     case 'A':
         return read_causes(body, f);
+    case 'S':
+        return body.len > 0 ? "a data set within a frame" : NULL;
     default:
         return "a frame of an unknown kind";
     }

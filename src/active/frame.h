@@ -6,6 +6,7 @@
  *   W  2 handle, 6 sequence, 8 stamp, 2 database, n commands
  *   C  24 each: 2 handle, 6 position, 8 clock, 8 seen
  *   A  8 each: 2 handle, 6 position
+ *   S  nothing: behind it come the records of a data set (full_sync_record.h), then frames again
  *
  * Decoding believes no length before it is checked, and shows borrowed bytes. Pure functions. */
 #ifndef ACTIVE_FRAME_H
@@ -29,7 +30,7 @@ struct frame_clock {
 };
 
 struct frame {
-    char kind; /* 'O', 'W', 'C' or 'A' */
+    char kind; /* 'O', 'W', 'C', 'A' or 'S' */
     uint16_t handle;
     struct origin_id id;      /* O */
     uint64_t sequence, stamp; /* W */
@@ -49,6 +50,7 @@ void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64
 void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count);
 /* What the next write may be a consequence of: position alone counts. */
 void frame_put_causes(struct buf *out, const struct frame_clock *causes, uint32_t count);
+void frame_put_set(struct buf *out);
 
 /* ---- reading ---- */
 

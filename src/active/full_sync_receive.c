@@ -38,7 +38,7 @@ struct full_sync {
     int dbs;          /* that it has keys in, and all below */
     /* Met. */
     uint16_t *index; /* ours, by handle */
-    struct version_vector *cover;
+    struct version_vector *cover, *had;
     struct merge_snapshot snapshot;
     struct known_keys known;
     bool alone;      /* nothing was here: no key but theirs is to be merged */
@@ -61,6 +61,18 @@ struct full_sync *full_sync_create(int fd_take)
     return c;
 }
 
+void full_sync_note_had(struct full_sync *c, struct version_vector *had_take)
+{
+    assert(!full_sync_is_merging(c));
+    mem_free(c->had);
+    c->had = had_take;
+}
+
+const struct version_vector *full_sync_had(const struct full_sync *c)
+{
+    return c->had;
+}
+
 void full_sync_destroy(struct full_sync **contact)
 {
     struct full_sync *c = *contact;
@@ -73,6 +85,7 @@ void full_sync_destroy(struct full_sync **contact)
     mem_free(c->positions);
     mem_free(c->index);
     mem_free(c->cover);
+    mem_free(c->had);
     known_keys_deinit(&c->known);
     buf_deinit(&c->in);
     buf_deinit(&c->out);
@@ -360,6 +373,20 @@ static uint64_t keys_here(const struct executor *x)
     return keys;
 }
 
+/* What we have that lacks nothing, for the log to say: our own writes, and what data sets had that
+ * were merged since this one was asked for. */
+static void raise_had(struct full_sync *c, struct node *n) REQUIRES(keyspace_lock);
+static void raise_had(struct full_sync *c, struct node *n)
+{
+    const struct version_vector *met = node_merge(n)->met;
+    for (uint32_t i = 1; c->had && i < c->had->count; i++) {
+        uint64_t whole = i == node_self(n) ? origins_at(node_origins(n), (uint16_t)i)->position
+                         : met             ? version_vector_at(met, i)
+                                           : 0;
+        c->had->sequence[i] = whole > c->had->sequence[i] ? whole : c->had->sequence[i];
+    }
+}
+
 bool full_sync_begin(struct full_sync *c, struct node *n, const char **error)
 {
     const struct merge *m = node_merge(n);
@@ -373,7 +400,8 @@ bool full_sync_begin(struct full_sync *c, struct node *n, const char **error)
         *error = "there is no room for another origin";
         return false;
     }
-    c->snapshot = (struct merge_snapshot){c->cover, c->clock};
+    raise_had(c, n);
+    c->snapshot = (struct merge_snapshot){c->cover, c->clock, c->had};
     if (!node_snapshot_begin(n, &c->snapshot, error)) {
         return false;
     }

@@ -43,6 +43,11 @@ struct full_sync;
 
 /* Nothing has come. `fd_take`: an empty file, open for reading and writing. */
 struct full_sync *full_sync_create(int fd_take);
+/* Of one that does not merge yet: our positions when it was asked for (merge.h). Without them those
+ * of the moment count. */
+void full_sync_note_had(struct full_sync *c, struct version_vector *had_take);
+/* NULL: there are none. */
+const struct version_vector *full_sync_had(const struct full_sync *c);
 /* Nulls the caller's pointer. What is merging goes to its end first, unless that is the process's.
  */
 void full_sync_destroy(struct full_sync **c);

@@ -114,3 +114,8 @@ int64_t hlc_hold_ms(const struct hlc *c)
     int64_t now = moment_ms(c), last = hlc_stamp_ms(c->last);
     return now > last ? now : last;
 }
+
+int64_t hlc_ahead_ms(const struct hlc *c)
+{
+    return hlc_ms(c) - wall_ms(c);
+}

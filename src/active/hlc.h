@@ -57,6 +57,8 @@ uint64_t hlc_tell(struct hlc *c);
 bool hlc_see(struct hlc *c, uint64_t stamp) MUST_CHECK;
 /* `last` was read from a file: time goes on from there. */
 void hlc_go_on(struct hlc *c);
+/* How far the group's time is ahead of our own wall clock. */
+int64_t hlc_ahead_ms(const struct hlc *c);
 /* The time by which deadlines are judged and relative ones made absolute. */
 int64_t hlc_ms(const struct hlc *c);
 /* The same at the moment of the hold, where one has begun. */

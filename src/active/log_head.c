@@ -45,19 +45,13 @@ void log_head_switch(struct log_head *h, void (*write)(struct slice record))
 
 /* ---- words ---- */
 
-static void put_number(struct buf *out, uint64_t number)
-{
-    char text[NUM_I64_MAX_CHARS];
-    unit_put_word(out, slice_of(text, num_format_u64(text, number)));
-}
-
 static void put_dot(const struct log_head *h, struct dot dot, struct buf *out)
 {
     char origin[ORIGIN_CHARS];
     origin_format(&origins_at(h->origins, dot_origin(dot))->id, origin);
     unit_put_word(out, slice_of(origin, sizeof(origin)));
-    put_number(out, dot_sequence(dot));
-    put_number(out, dot.stamp);
+    unit_put_number(out, dot_sequence(dot));
+    unit_put_number(out, dot.stamp);
 }
 
 static bool is_same(struct dot a, struct dot b)
@@ -73,7 +67,7 @@ static void put_key(struct log_head *h)
     }
     bool plain = is_same(h->key_dot, h->dot);
     unit_put_word(&h->words, plain ? SLICE("KEY") : SLICE("DOT"));
-    put_number(&h->words, (uint64_t)h->key_db);
+    unit_put_number(&h->words, (uint64_t)h->key_db);
     unit_put_word(&h->words, buf_slice(&h->key));
     h->word_count += 3;
     if (!plain) {
@@ -168,11 +162,11 @@ void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t st
         return;
     }
     unit_put_word(&h->changes, pending ? SLICE("CONFLICT") : SLICE("RESOLVED"));
-    put_number(&h->changes, (uint64_t)db);
+    unit_put_number(&h->changes, (uint64_t)db);
     unit_put_word(&h->changes, key);
     h->change_count += 3;
     if (pending) {
-        put_number(&h->changes, state_stamp);
+        unit_put_number(&h->changes, state_stamp);
         h->change_count++;
     }
 }

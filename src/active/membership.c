@@ -21,9 +21,9 @@ static uint64_t weight_of(const uint8_t node[ORIGIN_NODE_BYTES])
     return mix(crc64(1, node, ORIGIN_NODE_BYTES));
 }
 
-void membership_init(struct membership *m, const uint8_t self[ORIGIN_NODE_BYTES])
+void membership_init(struct membership *m, const uint8_t self[ORIGIN_NODE_BYTES], uint64_t entry)
 {
-    *m = (struct membership){.weight = weight_of(self)};
+    *m = (struct membership){.weight = weight_of(self), .entry = entry, .enters = true};
     memcpy(m->self, self, sizeof(m->self));
 }
 
@@ -67,12 +67,15 @@ void membership_hear(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES]
 }
 
 void membership_told(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES], uint64_t view,
-                     int64_t now_ms)
+                     uint64_t entry, int64_t now_ms)
 {
     if (memcmp(node, m->self, ORIGIN_NODE_BYTES) != 0) {
         struct member *other = find_or_add(m, node);
         other->told = view;
+        other->entry = entry;
         other->heard_ms = now_ms;
+        m->tells = m->tells || view == 0;
+        m->found = m->found || (view != 0 && view == m->wide);
     }
 }
 
@@ -85,38 +88,115 @@ void membership_reborn(struct membership *m, const uint8_t node[ORIGIN_NODE_BYTE
     }
 }
 
-bool membership_look(struct membership *m, bool willing, int64_t now_ms)
+void membership_missed(struct membership *m)
 {
-    uint64_t view = m->weight;
+    for (uint32_t i = 0; i < m->count; i++) {
+        m->others[i].told = 0;
+    }
+    m->view = 0;
+    m->missed = true;
+}
+
+/* A member's part in a view's name. */
+static uint64_t part(uint64_t weight, uint64_t entry)
+{
+    return mix(weight ^ mix(entry));
+}
+
+/* The view of nobody else. */
+static uint64_t own_view(const struct membership *m)
+{
+    uint64_t view = part(m->weight, m->entry);
+    return view ? view : 1;
+}
+
+/* Marks who is in the view, and returns its name. */
+static uint64_t find_wide(const struct membership *m, int64_t now_ms)
+{
+    bool guided = !m->enters;
+    uint64_t view = own_view(m);
+    for (uint32_t i = 0; i < m->count && !guided; i++) {
+        guided = m->others[i].told != 0 && now_ms - m->others[i].heard_ms < MEMBER_SILENT_MS;
+    }
     for (uint32_t i = 0; i < m->count; i++) {
         struct member *other = &m->others[i];
-        other->in_view = willing && other->told != 0 && now_ms - other->heard_ms < MEMBER_SILENT_MS;
-        view += other->in_view ? other->weight : 0; /* in any order */
+        other->in_view =
+            (other->told != 0 || !guided) && now_ms - other->heard_ms < MEMBER_SILENT_MS;
+        view += other->in_view ? part(other->weight, other->entry) : 0; /* in any order */
     }
-    view = !willing ? 0 : view ? view : 1;
-    bool tells = m->tells || view != m->view;
-    if (view != m->view) {
-        m->view = view;
+    return view ? view : 1;
+}
+
+static void nobody_else(const struct membership *m)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        m->others[i].in_view = false;
+    }
+}
+
+/* Whether all who are marked have told it. */
+static bool all_told(const struct membership *m, uint64_t view)
+{
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (m->others[i].in_view && m->others[i].told != view) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The view of who takes part. */
+static uint64_t find_view(struct membership *m, int64_t now_ms)
+{
+    uint64_t wide = find_wide(m, now_ms);
+    if (wide != m->wide || (m->alone && m->found)) {
+        m->wide = wide;
         m->since_ms = now_ms;
+        m->alone = false;
     }
+    m->found = false;
+    if (!m->alone && all_told(m, wide)) {
+        m->since_ms = now_ms;
+    } else if (!m->alone && now_ms - m->since_ms >= MEMBERSHIP_UNSETTLED_MS) {
+        m->alone = true;
+        m->alone_ms = now_ms;
+    }
+    if (!m->alone) {
+        return wide;
+    }
+    nobody_else(m);
+    return own_view(m);
+}
+
+bool membership_look(struct membership *m, bool willing, int64_t now_ms)
+{
+    uint64_t before = m->view;
+    bool again = willing ? m->tells : m->missed; /* who takes no part has nothing to tell again */
+    if (willing) {
+        m->view = find_view(m, now_ms);
+    } else {
+        nobody_else(m);
+        m->entry += before != 0 || m->missed;
+        m->view = m->wide = 0;
+        m->alone = false;
+        m->enters = true;
+        m->missed = false;
+    }
+    m->is_silent = m->alone && now_ms - m->alone_ms >= MEMBER_SILENT_MS;
+    m->enters = m->enters && !membership_is_settled(m);
     m->tells = false;
-    return tells;
+    return again || m->view != before;
 }
 
 bool membership_is_settled(const struct membership *m)
 {
-    for (uint32_t i = 0; i < m->count; i++) {
-        if (m->others[i].in_view && m->others[i].told != m->view) {
-            return false;
-        }
-    }
-    return m->view != 0;
+    return m->view != 0 && (m->alone ? m->is_silent : all_told(m, m->view));
 }
 
-bool membership_is_home(const struct membership *m, int db, struct slice key, int64_t now_ms)
+bool membership_is_home(const struct membership *m, int db, struct slice key)
 {
     if (!membership_is_settled(m)) {
-        return m->view != 0 && now_ms - m->since_ms >= MEMBERSHIP_UNSETTLED_MS;
+        return false;
     }
     /* Highest random weight: few keys change their home when a node comes or goes. */
     uint64_t salt = mix(crc64((uint64_t)db, key.ptr, key.len));
@@ -136,4 +216,10 @@ bool membership_has(const struct membership *m, const uint8_t node[ORIGIN_NODE_B
 {
     const struct member *other = find(m, node);
     return other && other->in_view;
+}
+
+uint64_t membership_told_by(const struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES])
+{
+    const struct member *other = find(m, node);
+    return other ? other->told : 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "active/hlc.h"
 #include "active/merge_priv.h"
 
 #include <assert.h>
@@ -94,16 +95,51 @@ static bool any_live_behind(const struct merge *m, const struct arrival *a)
     return false;
 }
 
+/* True when nothing that is here, or has been since the key is there, is later than X. */
+static bool is_last(const struct merge *m, const struct arrival *a)
+{
+    return origins_compare(m->origins, a->key_dot, a->fold.view.writes[a->x].dot) < 0;
+}
+
 /* True when all writes of the key behind X are in the view. */
 static bool window_reaches(const struct merge *m, const struct arrival *a)
 {
     struct dot dot = a->fold.view.writes[a->x].dot;
     return m->broken & MERGE_BREAK_FLOOR || dot.stamp > window_floor(m->window) ||
-           (a->existed && !a->guessed && origins_compare(m->origins, a->key_dot, dot) < 0);
+           (a->existed && !a->guessed && is_last(m, a));
 }
 
 /* What a plan by a short view may be: a longer one has to be looked at. */
 #define NEEDS_ALL MERGE_PLANS
+
+static bool is_own_state(const struct merge *m, struct dot dot)
+{
+    return m->self != 0 && hlc_is_state(dot.stamp) &&
+           memcmp(origins_at(m->origins, dot_origin(dot))->id.node,
+                  origins_at(m->origins, m->self)->id.node, ORIGIN_NODE_BYTES) == 0;
+}
+
+/* True when the key's dot is a state's that the view has. */
+static bool is_state_here(const struct arrival *a)
+{
+    for (uint32_t i = 0; i < a->fold.view.count; i++) {
+        const struct window_write *w = &a->fold.view.writes[i];
+        if (w->effect.class == EFFECT_STATE && w->dot.place == a->key_dot.place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when all that says that what is here is later than X, which is whole, is a state that does
+ * not cover it: one in the window (also if a write like X has come before it, and took that state
+ * out of force), or one that we told ourselves, before X was here. Nobody wrote by that, and who
+ * knew the other one goes before it. */
+static bool is_above_state(const struct merge *m, const struct arrival *a)
+{
+    return a->fold.base < 0 && a->fold.whole == a->x && a->fold.view.count <= MERGE_REFOLD_MAX &&
+           (a->base_before >= 0 || is_state_here(a) || is_own_state(m, a->key_dot));
+}
 
 static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a, int db,
                                   struct slice key)
@@ -114,12 +150,16 @@ static enum merge_plan plan_whole(const struct merge *m, const struct arrival *a
         return MERGE_OVER;
     }
     if (a->fold.base < 0 && (m->broken & MERGE_BREAK_WHOLE || !any_live_behind(m, a))) {
-        return window_reaches(m, a) || !a->existed ? MERGE_RUN : MERGE_NEITHER;
+        return window_reaches(m, a) || !a->existed || is_last(m, a) ? MERGE_RUN
+               : is_above_state(m, a)                               ? MERGE_GUESS
+                                                                    : MERGE_NEITHER;
     }
     if (a->is_short) {
         return NEEDS_ALL;
     }
-    return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD : MERGE_NEITHER;
+    return merge_fold_is_possible(m, &a->fold, db, key) ? MERGE_REFOLD
+           : is_above_state(m, a)                       ? MERGE_GUESS
+                                                        : MERGE_NEITHER;
 }
 
 static enum merge_plan plan_part(const struct merge *m, const struct arrival *a, int db,
@@ -217,7 +257,11 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         merge_fold_run(m, &a->fold, db, key, now_ms);
         break;
     case MERGE_GUESS:
-        merge_run(m, x, db, key, now_ms);
+        if (x->effect.class == EFFECT_WHOLE) {
+            merge_fold_run(m, &a->fold, db, key, now_ms);
+        } else {
+            merge_run(m, x, db, key, now_ms);
+        }
         conflict_guess(m, a, db, key, now_ms);
         break;
     case MERGE_NEITHER:

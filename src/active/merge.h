@@ -72,7 +72,7 @@ enum merge_plan {
     MERGE_OVER,    /* something behind it makes it void */
     MERGE_REPEAT,  /* run it, then what it changes below later writes of its members */
     MERGE_REFOLD,  /* begin from the base, and run all that is above it */
-    MERGE_GUESS,   /* no exact way: run it, in conflict */
+    MERGE_GUESS,   /* no exact way: run it, with what is behind it if it is whole, in conflict */
     MERGE_NEITHER, /* no exact way, and what is here is later: leave it, in conflict */
     MERGE_PLANS,
 };
@@ -93,9 +93,11 @@ enum merge_break {
 
 struct merge {
     struct origins *origins;
+    uint16_t self; /* the index of our origin; 0: not known */
     struct window *window;
     struct conflicts *conflicts;
-    struct libraries *libraries; /* who uses the merge settles them; NULL: there are none */
+    const struct version_vector *met; /* what data sets that were merged had; NULL: none was */
+    struct libraries *libraries;      /* who uses the merge settles them; NULL: there are none */
     const struct merge_executor *executor;
     void *context;               /* the executor's */
     unsigned broken;             /* enum merge_break */
@@ -132,6 +134,10 @@ void merge_digests(const struct merge *m, int count, struct slice words, struct 
 struct merge_snapshot {
     const struct version_vector *positions;
     uint64_t clock;
+    /* Ours when it was asked for. What came since then (the frames before it) was run on what
+     * lacked the data set, so having it says nothing about a key's content; unless another data
+     * set had it (merge.met). NULL: as they are. */
+    const struct version_vector *had;
 };
 /* Before the first key. From now on the window counts what their positions cover as gone, for some
  * keys have it already: what comes late is handled with care. Between this and merge_snapshot_end

@@ -42,10 +42,38 @@ static bool is_covered(const struct version_vector *positions, struct dot dot)
     return dot.stamp > 0 && version_vector_has(positions, dot);
 }
 
-/* True when the dot is one that we have run; of a key without one we have not. */
-static bool is_applied(const struct merge *m, struct dot dot)
+static bool is_here(const struct merge *m, struct dot dot)
 {
     return dot.stamp > 0 && dot_sequence(dot) <= origins_at(m->origins, dot_origin(dot))->position;
+}
+
+/* True when their dot is one that we have run, on what it was made on; of a key without one we
+ * have not. */
+static bool is_applied(const struct merge *m, const struct snapshot_key *k)
+{
+    const struct version_vector *had = k->snapshot->had;
+    return is_here(m, k->dot) &&
+           (!had || dot_origin(k->dot) == m->self || version_vector_has(had, k->dot) ||
+            (m->met && version_vector_has(m->met, k->dot)));
+}
+
+/* Of a key that is there and not here. A dot that we have applied, and no key: we deleted it. Where
+ * it came before the data set, that takes a later deletion that they do not know. */
+static bool was_deleted(const struct merge *m, const struct snapshot_key *k)
+{
+    bool deleted = is_applied(m, k);
+    if (deleted || !is_here(m, k->dot)) {
+        return deleted;
+    }
+    struct window_view view;
+    window_view(m->window, k->db, k->key, &view);
+    for (uint32_t i = 0; i < view.count; i++) {
+        const struct window_write *w = &view.writes[i];
+        bool whole = w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH;
+        deleted = deleted || (whole && is_ours_alone(k, w) && w->dot.stamp > k->dot.stamp);
+    }
+    window_view_deinit(&view);
+    return deleted;
 }
 
 static bool take_theirs(struct merge *m, const struct snapshot_key *k)
@@ -113,7 +141,7 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
  * the later one. */
 static bool theirs_stands(const struct merge *m, const struct snapshot_key *k, struct dot ours)
 {
-    bool we_know = is_applied(m, k->dot), they_know = is_covered(k->snapshot->positions, ours);
+    bool we_know = is_applied(m, k), they_know = is_covered(k->snapshot->positions, ours);
     bool is_state = hlc_is_state(k->dot.stamp), ours_is_state = hlc_is_state(ours.stamp);
     if (we_know != they_know) {
         return they_know;
@@ -136,8 +164,7 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
     if (here && there) {
         taken = theirs_stands(m, k, ours);
     } else if (there) {
-        /* A dot that we have applied, and no key: we deleted it. */
-        taken = !is_applied(m, k->dot);
+        taken = !was_deleted(m, k);
     } else {
         taken = is_covered(k->snapshot->positions, ours);
     }

@@ -28,6 +28,8 @@ struct node {
     struct log_head head;
     struct origin_log *log;
     const struct merge_snapshot *snapshot; /* MERGE is under way */
+    struct version_vector *met;            /* what those that were had; NULL: none was */
+    void (*missed)(const struct version_vector *before);
     uint16_t self;
     int64_t silence_ms;
     int64_t now_ms;  /* of the hold in which something comes */
@@ -58,6 +60,7 @@ static void begin_epoch(struct node *n, const struct node_options *options)
     }
     n->self = n->own.self = origins_enter(&n->origins, &id);
     assert(n->self != 0);
+    n->merge.self = n->self;
     origins_hear(&n->origins, n->self, n->clock.last, 0);
 }
 
@@ -151,6 +154,7 @@ void node_destroy(struct node **node)
         libraries_destroy(&n->merge.libraries);
         origin_log_destroy(&n->log);
         origins_deinit(&n->origins);
+        mem_free(n->met);
         mem_free(n);
     }
 }
@@ -318,6 +322,11 @@ void node_set_log_bytes(struct node *n, size_t log_bytes)
 void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv))
 {
     n->execute.hear = hear;
+}
+
+void node_hear_missed(struct node *n, void (*missed)(const struct version_vector *before))
+{
+    n->missed = missed;
 }
 
 void node_run_own(struct node *n, int db, int argc, const struct slice *argv)
@@ -620,13 +629,31 @@ static void log_end(struct node *n) REQUIRES(keyspace_lock)
     buf_deinit(&positions);
 }
 
+static void note_met(struct node *n, const struct version_vector *positions)
+{
+    struct version_vector *met = version_vector_create(&n->origins);
+    for (uint32_t i = 0; i < met->count; i++) {
+        uint64_t before = n->met ? version_vector_at(n->met, i) : 0;
+        uint64_t now = version_vector_at(positions, i);
+        met->sequence[i] = now > before ? now : before;
+    }
+    mem_free(n->met);
+    n->merge.met = n->met = met;
+}
+
 void node_snapshot_end(struct node *n)
 {
+    struct version_vector *before = version_vector_create(&n->origins);
     assert(n->snapshot);
     merge_snapshot_end(&n->merge, n->snapshot);
     skip_logs(n, n->snapshot->positions);
+    note_met(n, n->snapshot->positions);
     log_end(n);
     n->snapshot = NULL;
+    if (n->missed) {
+        n->missed(before);
+    }
+    mem_free(before);
 }
 
 /* ---- expiry ---- */

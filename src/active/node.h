@@ -65,6 +65,9 @@ uint64_t node_digests(const struct node *n);
 void node_set_log_bytes(struct node *n, size_t log_bytes) REQUIRES(keyspace_lock);
 /* Hears of words of units about who waits (delivery.h). */
 void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv));
+/* Hears that a data set came in place of words: after its end, in the hold of that. `before`: our
+ * positions until then. */
+void node_hear_missed(struct node *n, void (*missed)(const struct version_vector *before));
 /* A write of the node's own that no client asked for. Nobody is amid a command. */
 void node_run_own(struct node *n, int db, int argc, const struct slice *argv)
     REQUIRES(keyspace_lock);

@@ -10,6 +10,7 @@
 #include "net/settings.h"
 #include "net/socket.h"
 #include "active/active.h"
+#include "active/frame.h"
 #include "active/full_sync_record.h"
 #include "active/full_sync_source.h"
 #include "active/sender.h"
@@ -47,9 +48,10 @@ struct pull {
     struct buf out; /* frames; those before `sent` are */
     size_t sent;
     int64_t clocks_ms;               /* when clocks were told last */
-    struct full_sync_source *source; /* the data set that comes before all frames; NULL: none */
+    struct full_sync_source *source; /* the data set that comes first; NULL: none */
     uint64_t source_sent;
-    bool holds; /* the logs keep for it what comes behind that */
+    bool before; /* before it, what the logs have up to its moment */
+    bool holds;  /* the logs keep for it what comes behind that */
     /* Anybody's: */
     _Atomic uint64_t upto; /* of what the logs have ever got: it has been sent all of that */
     _Atomic uint64_t pending;
@@ -135,6 +137,24 @@ static bool fill_from_source(struct pull *p)
         log_notice("Active peer %s:%lld has been sent the data set", p->ip, (long long)p->port);
     }
     return true;
+}
+
+/* What comes before the data set: with the last of it the data set is announced. */
+static void fill_before_source(struct pull *p) NO_THREAD_SAFETY_ANALYSIS
+{
+    const struct version_vector *moment = full_sync_source_positions(p->source);
+    if (!keyspace_try_shared()) {
+        return; /* asked again by the tick */
+    }
+    struct node *node = active_node();
+    const struct origins *origins = node_origins(node);
+    sender_before(&p->send, origins, node_log(node), moment, FILL_BYTES, &p->out);
+    if (p->out.len == 0) {
+        sender_skip(&p->send, origins, moment);
+        frame_put_set(&p->out);
+        p->before = false;
+    }
+    keyspace_unlock_shared();
 }
 
 /* How much of the logs is kept for who reads them, or is sent a data set: what a replica may have
@@ -248,6 +268,10 @@ static bool fill(struct pull *p)
     }
     buf_clear(&p->out);
     p->sent = 0;
+    if (p->source && p->before) {
+        fill_before_source(p);
+        return true;
+    }
     if (p->source) {
         return fill_from_source(p);
     }
@@ -364,7 +388,7 @@ static void begin_feed(struct client *client, struct slice peer, struct sender *
     note_has(p);
     active_node_text(node);
     p->source = source_take;
-    p->holds = source_take != NULL;
+    p->before = p->holds = source_take != NULL;
     p->upto = origin_log_appended(node_log(active_node()));
     buf_printf(&p->out, "+%s %.*s\r\n", source_take ? "MERGE" : "PULL", ACTIVE_NODE_CHARS, node);
     atomic_store(&p->heard_ms, replica_clock_ms());
@@ -432,7 +456,6 @@ static void begin_with_source(struct call *c, struct client *client, struct send
         sender_deinit(send_take);
         return;
     }
-    sender_skip(send_take, node_origins(node), full_sync_source_positions(source));
     origin_log_hold(node_log(node), held_bytes());
     begin_feed(client, c->argv[2], send_take, source);
 }

@@ -8,6 +8,7 @@
 #include "active/full_sync_receive.h"
 #include "active/peer_links_priv.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "engine/gate.h"
 #include "engine/snapshot.h"
@@ -68,6 +69,8 @@ static bool open_aside(struct peer_link *l, struct aside *a)
         return false;
     }
     a->set = full_sync_create(fd);
+    full_sync_note_had(a->set, l->had);
+    l->had = NULL;
     return true;
 }
 
@@ -89,12 +92,15 @@ static bool take_aside(struct peer_link *l, struct full_sync *c)
 {
     const char *error = NULL;
     int64_t said_ms = replica_clock_ms();
+    bool here = l->in.len > 0; /* some of it came with the frames */
     full_sync_feeds_asleep(c);
     while (full_sync_phase(c) == FULL_SYNC_COMING) {
         size_t consumed;
-        if (peer_link_is_interrupted(&l->f) || !peer_link_receive(l) || !peer_link_keep(l)) {
+        if (peer_link_is_interrupted(&l->f) || (!here && !peer_link_receive(l)) ||
+            !peer_link_keep(l)) {
             return false;
         }
+        here = false;
         (void)full_sync_feed(c, buf_slice(&l->in), &consumed, &error);
         buf_consume(&l->in, consumed);
         figures.keys = full_sync_keys(c);
@@ -130,14 +136,22 @@ static void read_on(struct full_sync *c)
     }
 }
 
-/* KEYDB.MERGING file done: what the log says so far has so many of its records. */
-static void log_merging(uint64_t done) REQUIRES(keyspace_lock);
-static void log_merging(uint64_t done)
+/* KEYDB.MERGING file done [positions]: what the log says so far has so many of its records. `had`:
+ * in the first one of them; NULL: none. */
+static void log_merging(uint64_t done, const struct version_vector *had) REQUIRES(keyspace_lock);
+static void log_merging(uint64_t done, const struct version_vector *had)
 {
     char number[NUM_I64_MAX_CHARS];
+    struct node *node = active_node();
+    struct buf positions = {0};
+    if (had) {
+        version_vector_encode(node_origins(node), had, &positions);
+    }
     const struct slice words[] = {SLICE("KEYDB.MERGING"), slice_cstr(merging.name),
-                                  slice_of(number, num_format_u64(number, done))};
-    log_head_write(node_head(active_node()), 3, words);
+                                  slice_of(number, num_format_u64(number, done)),
+                                  buf_slice(&positions)};
+    log_head_write(node_head(node), had ? 4 : 3, words);
+    buf_deinit(&positions);
 }
 
 /* allow-write-during-load no: clients' writes are refused meanwhile. */
@@ -159,7 +173,7 @@ static void step(struct full_sync *c, uint64_t budget_us)
     full_sync_step(c, active_node(), replica_clock_ms(), budget_us);
     figures.merged = full_sync_keys_merged(c);
     if (full_sync_is_merging(c)) {
-        log_merging(full_sync_done(c));
+        log_merging(full_sync_done(c), NULL);
     }
     keyspace_has_work = true;
     if (!full_sync_is_merging(c)) {
@@ -195,7 +209,7 @@ static void enter(const struct aside *a)
     set_merging(true);
     figures.merged = 0;
     snapshot_set_unfinished(finish);
-    log_merging(full_sync_done(a->set));
+    log_merging(full_sync_done(a->set), full_sync_had(a->set));
 }
 
 enum begun { BEGUN, BEGUN_LATER, BEGUN_NEEDLESS, BEGUN_NEVER };
@@ -376,18 +390,24 @@ static bool merge_again(const struct aside *a, uint64_t done, const char **error
     return fine;
 }
 
-bool peer_links_resume(struct slice file, uint64_t done)
+bool peer_links_resume(struct slice file, uint64_t done, struct version_vector *had_take)
 {
     struct aside a = {0};
     const char *error = NULL;
     aside_file_remove_others(file);
     if (file.len == 0) {
+        mem_free(had_take);
         return true;
     }
     log_notice("A peer's data set was being merged: going on with %.*s", (int)file.len, file.ptr);
     int fd = aside_file_open(file, a.name);
     error = fd < 0 ? strerror(errno) : NULL;
     a.set = fd < 0 ? NULL : full_sync_create(fd);
+    if (a.set) {
+        full_sync_note_had(a.set, had_take);
+    } else {
+        mem_free(had_take);
+    }
     bool fine = a.set && merge_again(&a, done, &error);
     if (fine) {
         log_notice("It is merged");

@@ -148,6 +148,8 @@ static bool write_pull(struct peer_link *l, struct buf *out)
         return false;
     }
     receiver_init(&l->take, node_self(active_node()));
+    mem_free(l->had);
+    l->had = version_vector_create(node_origins(active_node()));
     all.want[l->number] =
         (struct source_link){.up = true, .take = &l->take, .heard_ms = replica_clock_ms()};
     choose_sources();
@@ -160,13 +162,14 @@ static bool write_pull(struct peer_link *l, struct buf *out)
     return true;
 }
 
-/* "+PULL <node id>", or MERGE: everything comes first. */
+/* "+PULL <node id>", or MERGE: a whole data set comes. */
 static bool take_answer(struct peer_link *l, const char *line)
 {
     struct origin_id id;
     char text[ORIGIN_CHARS];
     memset(text, '0', sizeof(text));
     l->gets_all = line[0] != '\0' && line[1] == 'M';
+    l->set_comes = false;
     const char *word = l->gets_all ? "+MERGE " : "+PULL ";
     if (strncmp(line, word, strlen(word)) != 0 ||
         strlen(line + strlen(word)) != ACTIVE_NODE_CHARS) {
@@ -259,7 +262,12 @@ static int take_some(struct peer_link *l)
         enum receiver_result taken = got == FRAME_WHOLE
                                          ? receiver_frame(&l->take, origins, &f, &sink, &error)
                                          : (got == FRAME_MORE ? RECEIVED_LATER : RECEIVED_NEVER);
-        if (taken == RECEIVED_LATER) {
+        if (got == FRAME_WHOLE && f.kind == 'S' && l->gets_all) {
+            l->gets_all = false;
+            l->set_comes = true;
+            l->done += consumed;
+            result = 0;
+        } else if (taken == RECEIVED_LATER) {
             l->waits = got == FRAME_WHOLE;
             result = 0;
         } else if (taken == RECEIVED_GAP || taken == RECEIVED_NEVER) {
@@ -366,14 +374,24 @@ static bool look_again(struct peer_link *l, bool *more)
     return fine;
 }
 
-static void serve_frames(struct peer_link *l)
+/* Until the link ends; true when a data set is next. */
+static bool serve_frames(struct peer_link *l)
 {
-    bool more = true; /* behind a data set some may be here */
+    bool more = true; /* behind an answer, or a data set, some may be here */
     while (!peer_link_is_interrupted(&l->f)) {
-        if ((more && !take_all(l)) || !peer_link_keep(l) || !look_again(l, &more)) {
-            return;
+        if ((more && !take_all(l)) || !peer_link_keep(l)) {
+            return false;
+        }
+        if (l->set_comes) {
+            buf_consume(&l->in, l->done);
+            l->done = 0;
+            return true;
+        }
+        if (!look_again(l, &more)) {
+            return false;
         }
     }
+    return false;
 }
 
 /* ---- the thread ---- */
@@ -394,6 +412,8 @@ static void leave(struct peer_link *l) NO_THREAD_SAFETY_ANALYSIS
     buf_deinit(&l->in);
     mem_free(l->late);
     l->late = NULL;
+    mem_free(l->had);
+    l->had = NULL;
     l->late_count = 0;
     l->done = 0;
     l->waits = false;
@@ -414,13 +434,14 @@ static void serve(struct peer_link *l)
     l->heard_ms = l->acked_ms = replica_clock_ms();
     if (l->gets_all) {
         l->state = LINK_SYNC;
-        if (!peer_link_sync(l)) {
+        if (!serve_frames(l) || !peer_link_sync(l)) {
             return;
         }
+        l->set_comes = false;
     }
     l->state = LINK_CONNECTED;
     log_notice("Takes the writes of active peer %s:%d", l->host, l->port);
-    serve_frames(l);
+    (void)serve_frames(l);
 }
 
 /* One connection, from its beginning to its end; true when it brought something that was good. */

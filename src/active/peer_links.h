@@ -19,6 +19,8 @@
 
 #include <stdbool.h>
 
+struct version_vector;
+
 /* Most servers that one pulls from. */
 #define PEER_LINKS_MAX 16
 
@@ -31,9 +33,10 @@ bool peer_links_put_lines(bool in_include, struct buf *out) MUST_CHECK;
 void peer_links_start(void);
 void peer_links_stop(void);
 /* Before those: a data set that was being merged when the process ended, as the log says (file: its
- * name, empty: none; done: how many of its records the log has), is merged to its end. False,
- * logged: it is not there. World. */
-bool peer_links_resume(struct slice file, uint64_t done) MUST_CHECK REQUIRES(gil);
+ * name, empty: none; done: how many of its records the log has; had: merge_snapshot.had, or NULL),
+ * is merged to its end. False, logged: it is not there. World. */
+bool peer_links_resume(struct slice file, uint64_t done, struct version_vector *had_take) MUST_CHECK
+    REQUIRES(gil);
 /* There is no node any more, nor a link that is wanted; threads may be on their way to their end.
  */
 void peer_links_forget(void) REQUIRES(gil);

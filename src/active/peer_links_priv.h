@@ -39,7 +39,9 @@ struct peer_link {
     int64_t cause_ms; /* since when it waits for a cause; 0: it does not */
     uint64_t *late;   /* by origin: up to there its writes are not waited for any more */
     uint32_t late_count;
-    bool gets_all;         /* the peer has answered that a whole data set comes first */
+    bool gets_all;              /* the peer has answered that a whole data set comes */
+    bool set_comes;             /* it is next */
+    struct version_vector *had; /* our positions when the peer was asked */
     bool wrong;            /* what it sent could not be taken: another try will not help soon */
     int64_t acked_ms;      /* when it was told last */
     struct upstream facts; /* written with the GIL in shared mode, read by the world */

@@ -161,6 +161,10 @@ enum receiver_result receiver_frame(struct receiver *t, struct origins *o, const
     if (f->kind == 'A') {
         return take_causes(t, o, f, sink, error);
     }
+    if (f->kind == 'S') {
+        *error = "a data set that was not announced";
+        return RECEIVED_NEVER;
+    }
     bool fine = f->kind == 'O' ? take_origin(t, o, f, error) : take_clocks(t, o, f, sink, error);
     return fine ? RECEIVED : RECEIVED_NEVER;
 }

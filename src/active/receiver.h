@@ -58,8 +58,9 @@ struct receiver {
 /* A link on which nothing has come. */
 void receiver_init(struct receiver *t, uint16_t self);
 void receiver_deinit(struct receiver *t);
-/* Takes a frame. LATER: the link is to be read no further for now, and the frame given once more
- * then. GAP, NEVER: the link is to be closed, *error says why. */
+/* Takes a frame; S is its caller's, where one is due. LATER: the link is to be read no further for
+ * now, and the frame given once more then. GAP, NEVER: the link is to be closed, *error says why.
+ */
 enum receiver_result receiver_frame(struct receiver *t, struct origins *o, const struct frame *f,
                                     const struct receiver_sink *sink,
                                     const char **error) MUST_CHECK;

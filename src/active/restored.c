@@ -35,6 +35,8 @@ void restored_deinit(struct restored *p)
     dot_table_deinit(&p->table);
     buf_deinit(&p->facts);
     buf_deinit(&p->merging);
+    mem_free(p->merging_had);
+    p->merging_had = NULL;
     buf_deinit(&p->libraries);
 }
 
@@ -321,12 +323,27 @@ static const char *take_dots_record(struct restored *p, int argc, const struct s
     return error;
 }
 
-/* KEYDB.MERGING file done. */
+static void forget_merging(struct restored *p)
+{
+    buf_clear(&p->merging);
+    mem_free(p->merging_had);
+    p->merging_had = NULL;
+}
+
+/* KEYDB.MERGING file done [positions]: the first one of a data set has them. */
 static const char *take_merging(struct restored *p, int argc, const struct slice *argv)
 {
-    if (argc != 3 || !num_parse_u64(argv[2], &p->merging_done) || argv[1].len == 0 ||
+    if ((argc != 3 && argc != 4) || !num_parse_u64(argv[2], &p->merging_done) || argv[1].len == 0 ||
         memchr(argv[1].ptr, '/', argv[1].len) || memchr(argv[1].ptr, '\0', argv[1].len)) {
         return "it names no file";
+    }
+    struct version_vector *had = argc == 4 ? version_vector_decode(&p->origins, argv[3]) : NULL;
+    if (argc == 4 && !had) {
+        return "positions that are damaged";
+    }
+    if (had || !slice_equal(buf_slice(&p->merging), argv[1])) {
+        forget_merging(p);
+        p->merging_had = had;
     }
     buf_clear(&p->merging);
     buf_append_slice(&p->merging, argv[1]);
@@ -346,7 +363,7 @@ static const char *take_merged(struct restored *p, int argc, const struct slice 
         origins_advance(&p->origins, (uint16_t)i, positions->sequence[i]);
     }
     mem_free(positions);
-    buf_clear(&p->merging);
+    forget_merging(p);
     return NULL;
 }
 
@@ -358,7 +375,7 @@ static const char *take_parted(struct restored *p)
     conflicts_destroy(&p->conflicts);
     p->conflicts = conflicts_create(0, 0);
     dot_table_deinit(&p->table);
-    buf_clear(&p->merging);
+    forget_merging(p);
     buf_clear(&p->libraries);
     p->has_parted = true;
     return NULL;

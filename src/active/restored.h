@@ -29,8 +29,9 @@ struct restored {
     struct conflicts *conflicts; /* noted at time 0: they are due at once */
     uint64_t merging_done;       /* so many records of it are in the log */
     struct buf merging;          /* the file with a data set that was being merged; empty: none */
-    struct buf libraries;        /* what they say of those, rows (libraries.h) */
-    int first_db, dbs;           /* of the node's data */
+    struct version_vector *merging_had; /* merge_snapshot.had of it; NULL: it is not said */
+    struct buf libraries;               /* what they say of those, rows (libraries.h) */
+    int first_db, dbs;                  /* of the node's data */
     /* private */
     struct dot_table table; /* of the file that is being loaded */
     struct dot dot;         /* of the unit that comes; stamp 0: none */

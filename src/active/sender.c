@@ -274,6 +274,36 @@ bool sender_some(struct sender *s, const struct origins *o, const struct origin_
     return !lost;
 }
 
+/* What comes before the data set, of an origin; NULL: nothing, or it is not kept. */
+static const struct unit *unit_before(const struct sender *s, const struct origins *o,
+                                      const struct origin_log *log, uint32_t i, uint64_t upto)
+{
+    const struct sender_row *row = &s->rows[i];
+    if (row->sent >= upto || memcmp(o->rows[i].id.node, s->peer, ORIGIN_NODE_BYTES) == 0) {
+        return NULL;
+    }
+    return origin_log_find(log, (uint16_t)i, row->sent + 1);
+}
+
+void sender_before(struct sender *s, const struct origins *o, const struct origin_log *log,
+                   const struct version_vector *moment, size_t bytes_max, struct buf *out)
+{
+    size_t end = out->len + bytes_max;
+    const struct unit *next = NULL;
+    follow_table(s, o);
+    do {
+        next = NULL;
+        for (uint32_t i = 1; i < s->count; i++) {
+            const struct unit *u = unit_before(s, o, log, i, version_vector_at(moment, i));
+            next = u && (!next || origins_compare(o, u->dot, next->dot) < 0) ? u : next;
+        }
+        if (next) {
+            struct log_record write = record_of(next);
+            sender_put(s, o, log, &write, out);
+        }
+    } while (next && out->len < end);
+}
+
 /* ---- clocks ---- */
 
 /* A name that somebody has told, and no more: it is not passed on. */

@@ -59,6 +59,11 @@ bool sender_hear(struct sender *s, const struct origins *o, int argc,
                  const struct slice *argv) MUST_CHECK;
 /* The peer has, or is about to be given, all up to there in another way. */
 void sender_skip(struct sender *s, const struct origins *o, const struct version_vector *positions);
+/* Before a data set of that moment: appends frames of what memory has up to there of all origins,
+ * requested or not, as sender_some does; nothing: all was. Of whose writes the peer has got all the
+ * data set skips none, so that his own readers lack none of those. */
+void sender_before(struct sender *s, const struct origins *o, const struct origin_log *log,
+                   const struct version_vector *moment, size_t bytes_max, struct buf *out);
 /* False when something that is requested is not kept any more: the peer needs everything. */
 bool sender_possible(struct sender *s, const struct origins *o,
                      const struct origin_log *log) MUST_CHECK;

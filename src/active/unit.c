@@ -213,3 +213,9 @@ void unit_put_word(struct buf *out, struct slice word)
     buf_append_slice(out, word);
     buf_append_cstr(out, "\r\n");
 }
+
+void unit_put_number(struct buf *out, uint64_t number)
+{
+    char text[NUM_I64_MAX_CHARS];
+    unit_put_word(out, slice_of(text, num_format_u64(text, number)));
+}

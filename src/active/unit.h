@@ -49,6 +49,7 @@ void unit_release(struct unit *u);
 
 /* A word of a command that is written down, behind "*" and the number of its words. */
 void unit_put_word(struct buf *out, struct slice word);
+void unit_put_number(struct buf *out, uint64_t number);
 
 /* Before the first command. */
 static inline struct unit_command unit_command_before(const struct unit *u)

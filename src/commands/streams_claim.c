@@ -68,10 +68,23 @@ static void take(struct call *c, struct claim *claim, struct stream_pending *p)
     }
 }
 
+/* What nobody was given, or who was given it had gone, is put back (stream_undelivered.h). */
+static bool puts_back(const struct call *c)
+{
+    return slice_equal(c->argv[3], SLICE(STREAM_UNDELIVERED));
+}
+
 /* The consumer that claims, which is argument 3; false with the error replied. */
 static bool find_consumer(struct call *c, struct claim *claim) REQUIRES(keyspace_lock)
 {
-    claim->consumer = streams_asking_consumer(c, &claim->ref, claim->group, 3);
+    /* That consumer is there while it has some, and nobody is told of it before he is of those. */
+    bool untold = streams_are_shared(c) && puts_back(c);
+    claim->consumer = untold ? stream_undelivered(claim->group) : NULL;
+    if (untold && !claim->consumer) {
+        claim->consumer = stream_consumer_add(claim->group, c->argv[3], c->now_ms);
+    } else if (!untold) {
+        claim->consumer = streams_asking_consumer(c, &claim->ref, claim->group, 3);
+    }
     claim->gift = (struct streams_gift){
         .key = claim->ref.key.name, .group = c->argv[2], .consumer = c->argv[3], .g = claim->group};
     return claim->consumer != NULL;
@@ -166,7 +179,9 @@ static bool claim_one(struct call *c, struct claim *claim, struct stream_id id)
 {
     struct stream_cursor walk;
     struct stream_pending *p = stream_pending_find(claim->group, id);
-    if (!stream_find(claim->ref.entry, id, &walk)) {
+    /* Of what is put back the entry may be on its way still; also where a log is read again. */
+    bool stays = p && claim->just_id && puts_back(c);
+    if (!stream_find(claim->ref.entry, id, &walk) && !stays) {
         if (p && stream_pending_remove(claim->group, id)) {
             drop_lost(c, claim, id);
         }

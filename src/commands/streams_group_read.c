@@ -138,23 +138,37 @@ static bool check_streams(struct call *c, struct group_read *r) REQUIRES(keyspac
 
 /* ---- Serving ---- */
 
+/* The first of those that nobody was given, from *id on, that is there. Of one that is not, what
+ * somebody told may only have come before the entry itself: it is passed by, and stays. */
+static bool find_passed(const struct entry *e, const struct stream_group *g, struct stream_id *id,
+                        struct stream_cursor *entry)
+{
+    const struct stream_consumer *nobody = stream_undelivered(g);
+    if (!nobody) {
+        return false;
+    }
+    struct stream_pending_cursor at = stream_pending_seek(g, nobody, *id);
+    for (; stream_pending_valid(&at); stream_pending_next(&at)) {
+        *id = stream_pending_at(&at)->id;
+        if (stream_find(e, *id, entry)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Delivers entries that nobody was given though the group is beyond them; returns how many. */
 static uint64_t deliver_passed(struct call *c, const struct group_read *r, const struct entry *e,
                                struct stream_group *g, struct stream_consumer *consumer,
                                struct streams_gift *gift) REQUIRES(keyspace_lock)
 {
     uint64_t delivered = 0;
-    struct stream_consumer *from = stream_undelivered(g);
-    while (from->pending.count > 0 && (r->count == 0 || delivered < r->count)) {
-        struct stream_cursor entry;
-        struct stream_pending_cursor at = stream_pending_seek(g, from, STREAM_ID_MIN);
-        struct stream_id id = stream_pending_at(&at)->id;
-        bool there = stream_find(e, id, &entry);
-        if (there) {
-            streams_reply_entry(c->reply, &entry);
-            delivered++;
-        }
-        if (there && !r->no_ack) {
+    struct stream_id id = STREAM_ID_MIN;
+    struct stream_cursor entry;
+    while ((r->count == 0 || delivered < r->count) && find_passed(e, g, &id, &entry)) {
+        streams_reply_entry(c->reply, &entry);
+        delivered++;
+        if (!r->no_ack) {
             const struct stream_pending *p = stream_pending_give(g, consumer, id, c->now_ms, 1);
             consumer->active_ms = c->now_ms;
             if (unlikely(propagate_on)) {
@@ -238,8 +252,10 @@ static bool look_for_fresh(struct call *c, const struct group_read *r, int k,
     REQUIRES(keyspace_lock)
 {
     struct stream_id next = g->last_id;
-    const struct stream_consumer *nobody = streams_are_shared(c) ? stream_undelivered(g) : NULL;
-    *f = (struct fresh){.passed = nobody && nobody != consumer};
+    struct stream_id id = STREAM_ID_MIN;
+    struct stream_cursor entry;
+    *f = (struct fresh){.passed = streams_are_shared(c) && consumer != stream_undelivered(g) &&
+                                  find_passed(ref->entry, g, &id, &entry)};
     if (stream_id_increment(&next)) {
         stream_walk(&f->walk, ref->entry, next, STREAM_ID_MAX, false);
         f->more = stream_walk_next(&f->walk);

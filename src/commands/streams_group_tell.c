@@ -57,8 +57,10 @@ void streams_propagate_consumer(struct call *c, struct slice key, const struct s
     if (unlikely(propagate_peers)) {
         streams_tell_peers_pending(
             c,
-            &(struct streams_pending_told){
-                .key = key, .group = group, .consumer = &consumer, .last_id = g->last_id},
+            &(struct streams_pending_told){.key = key,
+                                           .group = group,
+                                           .consumer = &consumer,
+                                           .last_id = STREAM_ID_MIN}, /* nothing was read by it */
             NULL);
     }
     PROPAGATE(c, SLICE("XGROUP"), SLICE("CREATECONSUMER"), key, group, consumer);

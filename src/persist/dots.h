@@ -7,7 +7,8 @@
  *   AOF  base of commands: KEYDB.AUX name value, for the same fields in the same places;
  *        a unit: KEYDB.DOT ... and the command, or MULTI ... EXEC, that it is about, one record;
  *        with ALONE as its last word: a record without a unit; KEYDB.DOTS ... likewise;
- *        KEYDB.MERGING file done, KEYDB.MERGED clock positions: records without a unit;
+ *        KEYDB.MERGING file done [positions], KEYDB.MERGED clock positions: records without a
+ *        unit;
  *        KEYDB.PARTED: the server is no active replica any more, nothing before holds
  *
  *   AOF, loading:  --head: take_record--> pending --the unit has been run: apply--> --

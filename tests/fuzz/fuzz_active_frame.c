@@ -88,6 +88,9 @@ static void put_again(const struct frame *f, struct buf *out)
         }
         frame_put_causes(out, clocks, f->count);
         break;
+    case 'S':
+        frame_put_set(out);
+        break;
     default:
         for (uint32_t i = 0; i < f->count; i++) {
             clocks[i] = frame_clock_at(f, i);

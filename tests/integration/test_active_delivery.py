@@ -89,6 +89,25 @@ def test_each_element_once(make_node, kind, count):
     check_quiet(nodes)
 
 
+@pytest.mark.long
+def test_nodes_that_begin_together(make_node):
+    """Clients wait, and jobs come, before any node takes part: nobody gives before those who begin with it agree."""
+    nodes = mesh(make_node, 3)
+    words, taken, put = KINDS["BLPOP"]
+    workers = Workers(nodes, 1, words, taken)
+    try:
+        with nodes[0].connect() as c:
+            for i in range(300):
+                c.call(*put, "e%d" % i)
+                time.sleep(0.02)  # some before anybody takes part, some behind it
+        agree(nodes)
+        eventually(lambda: len(workers.got) >= 300, "all was given", 30)
+    finally:
+        workers.stop()
+    assert sorted(workers.got) == sorted(b"e%d" % i for i in range(300))
+    check_equal(nodes, "afterwards")
+
+
 def test_moves(make_node):
     nodes = waiting(make_node, 2)
     workers = Workers(nodes, 2, ("BLMOVE", "q", "done", "LEFT", "RIGHT", "0.3"), lambda r: [r])
@@ -96,12 +115,14 @@ def test_moves(make_node):
         try:
             for i in range(100):
                 (a, b)[i % 2].call("RPUSH", "q", "e%d" % i)
-            eventually(lambda: len(workers.got) >= 100, "all are moved", 60)
+            # Whose time is over when his element is moved has no reply: it is not put back.
+            eventually(lambda: a.call("LLEN", "done") >= 100, "all are moved", 60)
         finally:
             workers.stop()
-        assert sorted(workers.got) == sorted(b"e%d" % i for i in range(100))
         check_equal(nodes, "afterwards")
-        assert sorted(a.call("LRANGE", "done", 0, -1)) == sorted(workers.got)
+        done = a.call("LRANGE", "done", 0, -1)
+        assert sorted(done) == sorted(b"e%d" % i for i in range(100))
+        assert workers.got and len(set(workers.got)) == len(workers.got) and set(workers.got) <= set(done)
 
 
 def test_groups(make_node):
@@ -151,6 +172,31 @@ def read_one(c):
 def pop_one(c):
     reply = c.call("BLPOP", "q", "0.01")
     return reply[1:] if reply else []
+
+
+def test_logs_and_replicas_know_what_was_put_back_early(make_node, make_server):
+    """What was given to a client that had gone, before the entry itself has come from another node."""
+    node, follower = make_node(files=("appendonlydir",), appendonly="yes"), make_server({})
+
+    def pending(server):
+        with server.connect() as c:
+            return [e[:2] for e in c.call("XPENDING", "x", "g", "-", "+", 10)]
+    with follower.connect() as c:
+        c.ok("REPLICAOF", "127.0.0.1", node.port)
+    with node.connect() as c:
+        c.ok("XGROUP", "CREATE", "x", "g", "0", "MKSTREAM")
+        eventually(lambda: replication(node)["connected_slaves"] == "1" and in_step(node, follower), "linked", 60)
+        c.call("KEYDB.XPEND", "x", "g", "5-1", 7, 1, "c", "5-1")
+        assert pending(node) == [[b"5-1", b"c"]]
+        assert c.call("XCLAIM", "x", "g", "(undelivered)", 0, "5-1", "TIME", 0, "RETRYCOUNT", 0, "JUSTID") == [b"5-1"]
+        eventually(lambda: pending(node) == pending(follower) == [[b"5-1", b"(undelivered)"]], "put back", 30)
+    node.stop()
+    node.start()
+    assert pending(node) == [[b"5-1", b"(undelivered)"]]
+    with node.connect() as c:
+        assert c.call("XREADGROUP", "GROUP", "g", "me", "STREAMS", "x", ">") is None
+        c.call("KEYDB.XINSERT", "x", "5-1", "f", "late")
+        assert c.call("XREADGROUP", "GROUP", "g", "me", "STREAMS", "x", ">") == [[b"x", [[b"5-1", [b"f", b"late"]]]]]
 
 
 @pytest.mark.parametrize("take,put", [(pop_one, ("RPUSH", "q")), (read_one, ("XADD", "q", "*", "f"))],

@@ -178,6 +178,29 @@ def test_clocks_that_differ_by_an_hour(make_node, seams, skew_ms):
     check_quiet([a, b])
 
 
+def noted_ms(node):
+    """How far the node's clock may have come, by its file."""
+    with open(node.file("active-node")) as f:
+        return int(f.read().split()[3], 16) >> 16
+
+
+def test_a_clock_goes_on_from_where_it_was(make_node, seams):
+    """A node that begins without its data, and apart from those whose clocks are ahead, writes no earlier than before."""
+    a, b = skewed(make_node(), 3600000), make_node()
+    together(a, b)
+    assert call(b, "SET", "k", "before") == b"OK"
+    check_equal([a, b], "together")
+    eventually(lambda: noted_ms(b) > time.time() * 1000 + 3500000, "noted", 20)
+    apart(a, b)
+    b.kill_all()
+    b.start()
+    assert call(b, "GET", "k") is None and call(b, "SET", "k", "after") == b"OK"
+    together(a, b)
+    check_equal([a, b], "together again")
+    assert call(a, "GET", "k") == b"after"
+    check_quiet([a, b])
+
+
 LINES = ["SET k:%d v PXAT %d", "PEXPIREAT k:%d %d", "GETEX k:%d PXAT %d", "HSET h:%d f 1 g 2 h %d",
          "HPEXPIREAT h:%d %d FIELDS 2 f g", "HPEXPIREAT h:%d %d FIELDS 1 h", "SADD s:%d a b c %d",
          "PEXPIREMEMBERAT s:%d a %d", "PEXPIREMEMBERAT s:%d b %d", "INCRBY n:%d %d", "PEXPIREAT n:%d %d",

@@ -21,6 +21,7 @@ __all__ = ["make_node"]  # fixtures
 DAY_MS = 25 * 3600 * 1000
 SET = command("SET", "k", "theirs")
 OTHER = b"q" * 16
+SET_COMES = frame(b"S")
 
 
 @pytest.fixture
@@ -54,6 +55,8 @@ FRAMES = {
     "unknown kind": (lambda: frame(b"Z"), "unknown kind"),
     "half an origin": (lambda: frame(b"O", b"12345"), "another length"),
     "half a clock": (lambda: frame(b"C", b"12345"), "half a clock"),
+    "a data set that nobody wants": (lambda: SET_COMES, "not announced"),
+    "a data set in a frame": (lambda: frame(b"S", b"x"), "within a frame"),
     "half a cause": (lambda: frame(b"A", b"12345"), "half a cause"),
     "nobody's write": (write, "not named"),
     "nobody's clock": (lambda: clock_frame(9, 0, 0, 0), "not named"),
@@ -141,7 +144,7 @@ def try_all(node, peers, cases, answer=b"+PULL"):
         for name in names:
             before = len(accusations(node, peer))
             link = peer.link(answer)
-            send_all(link, cases[name]())
+            send_all(link, (SET_COMES if answer == b"+MERGE" else b"") + cases[name]())
             cut_off(peer, link)
             eventually(lambda: len(accusations(node, peer)) > before, name)
             said[name] = accusations(node, peer)[-1]
@@ -188,7 +191,7 @@ def test_what_is_no_data_set(make_node, peer, peers):
     link = peer.link(b"+MERGE")
     with node.connect() as c:
         payload = c.call("DUMP", "k")
-    send_all(link, head_record(stamp(), (NODE, EPOCH, 1)) + key_record(
+    send_all(link, SET_COMES + head_record(stamp(), (NODE, EPOCH, 1)) + key_record(
         b"new", payload, when=stamp(), handle=1, sequence=1))
     link.end()
     peer.transfer()

@@ -14,6 +14,7 @@ from lib.active import (PAIR_AND_MESH, apart, check_equal, check_quiet, digest, 
                         more_commands, run_load)
 from lib.bounds import eventually
 from lib.content import drop_dying
+from lib.links import Links
 from lib.replication import replication
 from lib.resp import Error
 from lib.seeds import generator, seeds
@@ -416,3 +417,40 @@ def test_short_logs_and_cuts(make_node, seed):
     run_load(nodes, seed, during)
     check_equal(nodes, "seed %d" % seed)
     check_quiet(nodes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds(2))
+def test_data_sets_go_round_a_circle_once(make_node, seed):
+    """Each node pulls from one. What one of them has to give as a whole, so have those behind it, each once; writes that go
+    on all the while do not keep it going round."""
+    print("seed", seed)
+    links, nodes = Links(), []
+    try:
+        for i in range(4):
+            port = links.add(i, lambda i=i: nodes[(i + 1) % 4].address())
+            nodes.append(make_node(files=AOF_FILES, replicaof=["127.0.0.1", str(port)], **AOF))
+        eventually(lambda: all(map(is_up_one_way, nodes)), "links", 60)
+
+        def during(loads):
+            more_commands(loads, 100)
+            links[3].cut()  # what node 0 has got from now on is in its file, and in no log when it begins again
+            more_commands(loads, 100)
+            with nodes[0].connect() as c, nodes[1].connect() as c1:
+                c1.ok("SET", "on the way", "1")
+                eventually(lambda: c.call("GET", "on the way") == b"1", "node 0 has what node 1 wrote", 60)
+                c.ok("SET", "of node 0", "1")
+                assert c.call("WAITAOF", 1, 0, 60000)[0] == 1
+            nodes[0].kill_all()
+            nodes[0].start()
+            links.mend()
+            more_commands(loads, 100)
+            eventually(lambda: all(map(is_up_one_way, nodes)), "links again", 60)
+            more_commands(loads, 500)
+        run_load(nodes[1:], seed, during)
+        check_equal(nodes, "seed %d" % seed)
+        merges = [node.output().count("is merged, in") for node in nodes]
+        assert merges[3] >= 1 and sum(merges) <= 2 * len(nodes), merges
+        check_quiet(nodes)
+    finally:
+        links.close()

@@ -351,7 +351,7 @@ class Round:
     def pops(self):
         """What is wrong with who was given what."""
         if not self.plan.waits or self.plan.flushes or self.plan.short_logs:
-            return []  # what is given to a node that gets a whole data set instead may be lost
+            return []  # with short logs the queue is decided whole, and pushes that the other side does not know go with it
         given = {}
         for worker in self.workers:
             for element, number in worker.got:

@@ -597,7 +597,7 @@ static void begin_merge(struct node *r, struct message *m_take)
     r->merged = m_take;
     r->merged_keys = 0;
     r->merged_cover = their_positions(r, m_take, r->met_index);
-    r->snapshot = (struct merge_snapshot){r->merged_cover, m_take->clock};
+    r->snapshot = (struct merge_snapshot){.positions = r->merged_cover, .clock = m_take->clock};
     if (!hlc_see(&r->clock, m_take->clock)) {
         fault(r->group, "a clock was refused");
     }

@@ -52,12 +52,33 @@ static void store_initial(const struct option *options)
 }
 
 static const struct command_row *const tables[] = {
-    string_commands,    string_set_commands,  string_number_commands, hash_commands,
-    hash_walk_commands, hash_expire_commands, member_expire_commands, bit_commands,
-    bit_field_commands, hyperloglog_commands, set_commands,           set_random_commands,
-    zset_commands,      zset_range_commands,  zset_pop_commands,      list_commands,
-    stream_commands,    key_commands,         key_expire_commands,    server_commands,
-    nested_commands,    dump_commands,        list_index_commands,    stream_group_commands,
+    string_commands,
+    string_set_commands,
+    string_number_commands,
+    hash_commands,
+    hash_walk_commands,
+    hash_expire_commands,
+    member_expire_commands,
+    bit_commands,
+    bit_field_commands,
+    hyperloglog_commands,
+    set_commands,
+    set_random_commands,
+    zset_commands,
+    zset_range_commands,
+    zset_pop_commands,
+    list_commands,
+    stream_commands,
+    key_commands,
+    key_expire_commands,
+    server_commands,
+    nested_commands,
+    dump_commands,
+    list_index_commands,
+    stream_group_commands,
+    stream_group_read_commands,
+    stream_peer_commands,
+    stream_claim_commands,
 };
 
 int real_setup(void **state)
@@ -311,7 +332,7 @@ static bool move_all(struct real_group *g)
     bool moved = false;
     for (int i = 0; i < g->nodes * g->nodes; i++) {
         int r = i / g->nodes, s = i % g->nodes;
-        while (r != s && (real_send(g, r, s) | real_deliver(g, r, s))) {
+        while (r != s && ((int)real_send(g, r, s) | (int)real_deliver(g, r, s))) {
             moved = true;
         }
     }
@@ -416,4 +437,41 @@ struct dot real_dot(struct real_group *g, int node, int db, const char *key)
     struct dot dot = e ? executor_dot(e) : (struct dot){0, 0};
     keyspace_unlock_shared();
     return dot;
+}
+
+enum receiver_result real_take(struct real_group *g, int node, const struct origin_id *id,
+                               uint64_t sequence, uint64_t stamp, int db, const char *commands)
+{
+    keyspace_lock_exclusive();
+    enum receiver_result taken =
+        node_take(g->node[node], id, sequence, stamp, db, slice_cstr(commands), g->now_ms);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    return taken;
+}
+
+const char *real_unit_text(const struct real_group *g, int node, uint64_t sequence)
+{
+    static struct buf text;
+    struct node *n = g->node[node];
+    buf_clear(&text);
+    const struct unit *u = origin_log_find(node_log(n), node_self(n), sequence);
+    if (!u) {
+        return "none";
+    }
+    struct unit_command c = unit_command_before(u);
+    while (unit_command_next(u, &c)) {
+        buf_printf(&text, "%s%d:", text.len ? " | " : "", c.db);
+        for (int i = 0; i < c.argc; i++) {
+            buf_append_char(&text, ' ');
+            buf_append_slice(&text, c.argv[i]);
+        }
+    }
+    return buf_cstr(&text);
+}
+
+uint64_t real_position(const struct real_group *g, int node)
+{
+    struct node *n = g->node[node];
+    return origins_at(node_origins(n), node_self(n))->position;
 }

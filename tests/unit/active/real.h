@@ -77,4 +77,13 @@ int real_add_referee(struct real_group *g);
 uint64_t real_digest(struct real_group *g, int node, int db, const char *key);
 struct dot real_dot(struct real_group *g, int node, int db, const char *key);
 
+/* The commands of a unit of the node's own as text, " | " between them, each with its database
+ * ("0: set a 1"); "none": it is not in its log. Until the next call. */
+const char *real_unit_text(const struct real_group *g, int node, uint64_t sequence);
+/* How many units it has told. */
+uint64_t real_position(const struct real_group *g, int node);
+/* A unit of an origin that is none of the group's, as it comes to that node by a link. */
+enum receiver_result real_take(struct real_group *g, int node, const struct origin_id *id,
+                               uint64_t sequence, uint64_t stamp, int db, const char *commands);
+
 #endif

@@ -790,6 +790,64 @@ static void test_causes_are_told(void **state)
     mesh_end(&m);
 }
 
+static void append_units(struct node *node, const struct origin_id *id, int count)
+{
+    uint16_t origin = origins_enter(&node->origins, id);
+    for (int i = 1; i <= count; i++) {
+        struct unit *u = unit_create(dot_of(hlc_next(&node->clock), origin, (uint64_t)i), 0,
+                                     SLICE("*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"));
+        origin_log_append(node->log, u);
+        origins_advance(&node->origins, origin, (uint64_t)i);
+        unit_release(u);
+    }
+}
+
+/* Before a data set its receiver gets what the logs have up to its moment, of all origins but his
+ * own and those that the logs lack: so the set skips those alone. */
+static void test_before_a_data_set(void **state)
+{
+    struct mesh m;
+    struct sender send;
+    struct buf b = {0};
+    char text[ORIGIN_CHARS];
+    struct origin_id other = {.node = "someone else...", .epoch = 9};
+    struct origin_id gone = {.node = "of no log......", .epoch = 9};
+    struct origin_id peer = {.node = "the peer.......", .epoch = 9};
+    uint64_t position = 0;
+    (void)state;
+    mesh_begin(&m, 1, LOG_BYTES);
+    struct node *node = &m.nodes[0];
+    write_own(&m, 0);
+    write_own(&m, 0);
+    append_units(node, &other, 3);
+    append_units(node, &peer, 2);
+    uint16_t lost = origins_enter(&node->origins, &gone);
+    origin_log_skip(node->log, lost, 5);
+    origins_advance(&node->origins, lost, 5);
+    struct version_vector *moment = version_vector_create(&node->origins);
+    write_own(&m, 0);
+
+    sender_init(&send, &node->origins);
+    sender_tells_causes(&send, peer.node);
+    origin_format(&other, text);
+    const struct slice words[] = {slice_of(text, sizeof(text)), SLICE("1"), SLICE("0")};
+    assert_true(sender_hear(&send, &node->origins, 3, words));
+    assert_false(sender_possible(&send, &node->origins, node->log));
+    sender_before(&send, &node->origins, node->log, moment, 10000, &b);
+    assert_string_equal(kinds_of(&b, &position), "OWWOWW");
+    buf_clear(&b);
+    sender_before(&send, &node->origins, node->log, moment, 10000, &b);
+    assert_int_equal(b.len, 0);
+    sender_skip(&send, &node->origins, moment);
+    assert_true(sender_possible(&send, &node->origins, node->log));
+    assert_true(sender_some(&send, &node->origins, node->log, 10000, &b));
+    assert_string_equal(kinds_of(&b, &position), "W");
+    sender_deinit(&send);
+    buf_deinit(&b);
+    mem_free(moment);
+    mesh_end(&m);
+}
+
 static int asked;
 
 static bool comes(void *link, uint16_t origin, uint64_t position)
@@ -873,6 +931,7 @@ int main(void)
         cmocka_unit_test(test_wrong_frames_end_the_link),
         cmocka_unit_test(test_clocks_wait_for_their_writes),
         cmocka_unit_test(test_causes_are_told),
+        cmocka_unit_test(test_before_a_data_set),
         cmocka_unit_test(test_causes_are_waited_for),
         cmocka_unit_test(test_wrong_words_change_nothing),
     };

@@ -62,32 +62,6 @@ static void switch_file(bool on)
     keyspace_unlock_exclusive();
 }
 
-/* The commands of a node's unit as text, with its number and database. */
-static const char *unit_text(int node, uint64_t sequence)
-{
-    static struct buf text;
-    buf_clear(&text);
-    const struct unit *u =
-        origin_log_find(node_log(group.node[node]), node_self(group.node[node]), sequence);
-    if (!u) {
-        return "none";
-    }
-    struct unit_command c = unit_command_before(u);
-    while (unit_command_next(u, &c)) {
-        buf_printf(&text, "%s%d:", text.len ? " | " : "", c.db);
-        for (int i = 0; i < c.argc; i++) {
-            buf_append_char(&text, ' ');
-            buf_append_slice(&text, c.argv[i]);
-        }
-    }
-    return buf_cstr(&text);
-}
-
-static uint64_t position(int node)
-{
-    return origins_at(node_origins(group.node[node]), node_self(group.node[node]))->position;
-}
-
 static void assert_same(int db, const char *key)
 {
     for (int i = 1; i < group.nodes; i++) {
@@ -102,18 +76,18 @@ static void test_commands_become_units(void **state)
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
     real_run_one(&group, 0, 0, "set a 1");
-    assert_int_equal(position(0), 1);
-    assert_string_equal(unit_text(0, 1), "0: set a 1");
+    assert_int_equal(real_position(&group, 0), 1);
+    assert_string_equal(real_unit_text(&group, 0, 1), "0: set a 1");
     real_run_one(&group, 0, 1, "incrby a 2");
-    assert_string_equal(unit_text(0, 2), "1: INCRBY a 2");
+    assert_string_equal(real_unit_text(&group, 0, 2), "1: INCRBY a 2");
     real_run_one(&group, 0, 0, "get a");
     real_run_one(&group, 0, 0, "del missing");
     real_run_one(&group, 0, 0, "hset a f v"); /* WRONGTYPE */
-    assert_int_equal(position(0), 2);
+    assert_int_equal(real_position(&group, 0), 2);
     static const char *const transaction[] = {"sadd s x y", "get a", "@1 rpush l e", "srem s x"};
     real_run(&group, 0, 0, 4, transaction);
-    assert_int_equal(position(0), 3);
-    assert_string_equal(unit_text(0, 3), "0: sadd s x y | 1: rpush l e | 0: srem s x");
+    assert_int_equal(real_position(&group, 0), 3);
+    assert_string_equal(real_unit_text(&group, 0, 3), "0: sadd s x y | 1: rpush l e | 0: srem s x");
     struct dot a = real_dot(&group, 0, 0, "a"), s = real_dot(&group, 0, 0, "s");
     struct dot l = real_dot(&group, 0, 1, "l");
     assert_int_equal(dot_sequence(a), 1);
@@ -155,24 +129,13 @@ static void test_logs_and_window_are_bounded(void **state)
         assert_true(origin_log_bytes(node_log(group.node[0])) <= 20000);
         assert_true(window_bytes(node_merge(group.node[0])->window) <= 20000);
     }
-    assert_int_equal(position(0), 3000);
-    assert_string_equal(unit_text(0, 1), "none");
-    assert_string_equal(unit_text(0, 3000), "0: set key a-value-of-some-length");
+    assert_int_equal(real_position(&group, 0), 3000);
+    assert_string_equal(real_unit_text(&group, 0, 1), "none");
+    assert_string_equal(real_unit_text(&group, 0, 3000), "0: set key a-value-of-some-length");
     real_group_deinit(&group);
 }
 
 /* ---- peers' units ---- */
-
-static enum receiver_result take(int node, const struct origin_id *id, uint64_t sequence,
-                                 uint64_t stamp, int db, const char *commands)
-{
-    keyspace_lock_exclusive();
-    enum receiver_result taken =
-        node_take(group.node[node], id, sequence, stamp, db, slice_cstr(commands), group.now_ms);
-    keyspace_unlock_exclusive();
-    reclaim_run();
-    return taken;
-}
 
 /* KEYDB.DIGESTS of so many keys, with the positions of somebody who has nothing. */
 static enum receiver_result take_digests(int node, const struct origin_id *id, uint64_t sequence,
@@ -203,31 +166,35 @@ static void test_what_is_taken_once_and_what_never(void **state)
     memset(peer.node, 'p', sizeof(peer.node));
     uint64_t now = (uint64_t)REAL_START_MS << 16, day = (uint64_t)25 * 3600 * 1000 << 16;
     const char *incr = "*3\r\n$6\r\nINCRBY\r\n$1\r\nn\r\n$1\r\n5\r\n";
-    assert_int_equal(take(0, &peer, 2, now, 0, incr), RECEIVED_GAP);
-    assert_int_equal(take(0, &peer, 1, now, 0, incr), RECEIVED);
-    assert_int_equal(take(0, &peer, 1, now, 0, incr), RECEIVED_BEFORE);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, incr), RECEIVED_GAP);
+    assert_int_equal(real_take(&group, 0, &peer, 1, now, 0, incr), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &peer, 1, now, 0, incr), RECEIVED_BEFORE);
     assert_string_equal(real_run_one(&group, 0, 0, "get n"), "$1\r\n5\r\n");
-    assert_int_equal(take(0, &peer, 0, now, 0, incr), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now + day, 0, incr), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, REAL_DBS, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 0, now, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now + day, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, REAL_DBS, incr), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0,
+                               "*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$1\r\nx\r\n"),
+                     RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, "*1\r\n$4\r\nab"), RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, "*2\r\n$4\r\nSPOP\r\n$1\r\nn\r\n"),
+                     RECEIVED_NEVER);
     assert_int_equal(
-        take(0, &peer, 2, now, 0, "*2\r\n$6\r\nSELECT\r\n$1\r\n9\r\n*1\r\n$1\r\nx\r\n"),
+        real_take(&group, 0, &peer, 2, now, 0, "*2\r\n$11\r\nKEYDB.STATE\r\n$1\r\nn\r\n"),
         RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*1\r\n$4\r\nab"), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$4\r\nSPOP\r\n$1\r\nn\r\n"), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$11\r\nKEYDB.STATE\r\n$1\r\nn\r\n"),
-                     RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, "*2\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nn\r\n"),
-                     RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now, 0, incr), RECEIVED_NEVER); /* the stamp of the first */
-    assert_int_equal(take(0, &peer, 2, now - 1, 0, incr), RECEIVED_NEVER);
+    assert_int_equal(
+        real_take(&group, 0, &peer, 2, now, 0, "*2\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nn\r\n"),
+        RECEIVED_NEVER);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, incr),
+                     RECEIVED_NEVER); /* the stamp of the first */
+    assert_int_equal(real_take(&group, 0, &peer, 2, now - 1, 0, incr), RECEIVED_NEVER);
     assert_int_equal(take_digests(0, &peer, 2, now + 1, MERGE_DIGESTS_MAX + 1), RECEIVED_NEVER);
-    assert_int_equal(take(0, &peer, 2, now + 1, 0, incr), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now + 1, 0, incr), RECEIVED);
     assert_string_equal(real_run_one(&group, 0, 0, "get n"), "$2\r\n10\r\n");
     assert_int_equal(take_digests(0, &peer, 3, now + 2, MERGE_DIGESTS_MAX), RECEIVED);
     struct origins *o = node_origins(group.node[0]);
     const struct origin *own = origins_at(o, node_self(group.node[0]));
-    assert_int_equal(take(0, &own->id, own->position + 1, now, 0, incr), RECEIVED_GAP);
+    assert_int_equal(real_take(&group, 0, &own->id, own->position + 1, now, 0, incr), RECEIVED_GAP);
     real_group_deinit(&group);
 }
 
@@ -238,9 +205,11 @@ static void test_only_writes_are_run(void **state)
     real_group_init(&group, 2, LOG_BYTES, 0);
     struct origin_id peer = {.epoch = 7};
     uint64_t now = (uint64_t)REAL_START_MS << 16;
-    assert_int_equal(take(0, &peer, 1, now, 0, "*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n"),
+    assert_int_equal(
+        real_take(&group, 0, &peer, 1, now, 0, "*2\r\n$8\r\nSHUTDOWN\r\n$6\r\nNOSAVE\r\n"),
+        RECEIVED);
+    assert_int_equal(real_take(&group, 0, &peer, 2, now + 1, 0, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"),
                      RECEIVED);
-    assert_int_equal(take(0, &peer, 2, now + 1, 0, "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), RECEIVED);
     assert_int_equal(node_merge(group.node[0])->conflicts_seen, 2); /* they failed */
     real_group_deinit(&group);
 }
@@ -259,7 +228,7 @@ static void test_a_peers_unit_is_any_write_but_not_ours(void **state)
     assert_string_equal(buf_cstr(&file),
                         " MULTI | 2: set a 1 | 3: hset h f v | 2: INCRBY a 4 |  EXEC");
     switch_file(false);
-    assert_int_equal(position(1), 0);
+    assert_int_equal(real_position(&group, 1), 0);
     assert_int_equal(node_own(group.node[1])->units, 0);
     assert_string_equal(real_run_one(&group, 1, 0, "get a"), "$1\r\n5\r\n");
     struct dot dot = real_dot(&group, 1, 0, "a");
@@ -307,9 +276,9 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     real_group_init(&group, 2, LOG_BYTES, 0);
     real_run_one(&group, 0, 0, "rpush k a");
     real_run_one(&group, 1, 0, "sadd k b"); /* of another type: each fails there */
-    while (real_send(&group, 0, 1) | real_send(&group, 1, 0)) {
+    while ((int)real_send(&group, 0, 1) | (int)real_send(&group, 1, 0)) {
     }
-    while (real_deliver(&group, 0, 1) | real_deliver(&group, 1, 0)) {
+    while ((int)real_deliver(&group, 0, 1) | (int)real_deliver(&group, 1, 0)) {
     }
     const struct merge *m = node_merge(group.node[0]);
     assert_true(conflicts_has(m->conflicts, 0, SLICE("k")));
@@ -318,7 +287,7 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     group.now_ms += CONFLICT_QUIET_MS;
     real_tick(&group, 0);
     assert_int_equal(node_states(group.node[0]), 1);
-    assert_non_null(strstr(unit_text(0, 2), "KEYDB.STATE k 0 "));
+    assert_non_null(strstr(real_unit_text(&group, 0, 2), "KEYDB.STATE k 0 "));
     assert_true(real_settle(&group));
     assert_int_not_equal(real_digest(&group, 0, 0, "k"), 0);
     assert_same(0, "k");
@@ -386,13 +355,14 @@ static void test_the_writer_tells_what_expired(void **state)
     real_run_one(&group, 0, 1, "set k v pxat 1800000010000");
     assert_true(real_settle(&group));
     group.now_ms = REAL_START_MS + 10001;
-    uint64_t before = position(1);
+    uint64_t before = real_position(&group, 1);
     assert_int_equal(sweep(1, 1, "k"), 0);
-    assert_int_equal(position(1), before);
+    assert_int_equal(real_position(&group, 1), before);
     assert_int_not_equal(real_digest(&group, 1, 1, "k"), 0);
     assert_int_equal(sweep(0, 1, "k"), 1);
     assert_int_equal(real_digest(&group, 0, 1, "k"), 0);
-    assert_string_equal(unit_text(0, position(0)), "1: KEYDB.EXPIRED k 1800000010000");
+    assert_string_equal(real_unit_text(&group, 0, real_position(&group, 0)),
+                        "1: KEYDB.EXPIRED k 1800000010000");
     assert_true(real_settle(&group));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(real_digest(&group, i, 1, "k"), 0);
@@ -438,7 +408,7 @@ static void test_a_write_finds_gone_what_was_prolonged(void **state)
     real_run_one(&group, 0, 0, "hset h m2 1");
     real_run_one(&group, 0, 0, "hset f m2 1");
     real_run_one(&group, 0, 0, "sadd s m2");
-    assert_string_equal(unit_text(0, position(0)),
+    assert_string_equal(real_unit_text(&group, 0, real_position(&group, 0)),
                         "0: KEYDB.EXPIRED s 1800000010000 m0 | 0: sadd s m2");
     assert_true(real_settle(&group));
     for (int i = 0; i < 2; i++) {
@@ -539,9 +509,9 @@ static void test_a_key_without_deadline_never_expires(void **state)
     real_group_init(&group, 2, LOG_BYTES, 0);
     struct origin_id peer = {.epoch = 7};
     real_run_one(&group, 0, 0, "set k v");
-    assert_int_equal(take(0, &peer, 1, (uint64_t)REAL_START_MS << 16, 0,
-                          "*3\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nk\r\n$19\r\n"
-                          "9223372036854775807\r\n"),
+    assert_int_equal(real_take(&group, 0, &peer, 1, (uint64_t)REAL_START_MS << 16, 0,
+                               "*3\r\n$13\r\nKEYDB.EXPIRED\r\n$1\r\nk\r\n$19\r\n"
+                               "9223372036854775807\r\n"),
                      RECEIVED);
     assert_int_not_equal(real_digest(&group, 0, 0, "k"), 0);
     real_group_deinit(&group);

@@ -136,7 +136,7 @@ static bool exchange(void)
         any = false;
         for (int i = 0; i < group.nodes * group.nodes; i++) {
             int r = i / group.nodes, s = i % group.nodes;
-            any |= r != s && (real_send(&group, r, s) | deliver(r, s));
+            any |= r != s && ((int)real_send(&group, r, s) | (int)deliver(r, s));
         }
         moved |= any;
     } while (any);

@@ -325,8 +325,8 @@ static void test_frames(void **state)
     assert_true(f.kind == 'A' && f.count == 2 && consumed == data.len);
     assert_true(frame_cause_at(&f, 0).handle == 1 && frame_cause_at(&f, 0).position == 7 &&
                 frame_cause_at(&f, 1).handle == 4 && frame_cause_at(&f, 1).position == 8);
-    static const char *const broken[] = {"\0\0\0\0X",  "\1\0\0\0X", "\2\0\0\0Cx",
-                                         "\2\0\0\0Ax", "\1\0\0\0O", "\1\0\0\0W"};
+    static const char *const broken[] = {"\0\0\0\0X", "\1\0\0\0X", "\2\0\0\0Cx", "\2\0\0\0Ax",
+                                         "\1\0\0\0O", "\1\0\0\0W", "\2\0\0\0Sx"};
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         size_t len = broken[i][0] == 2 ? 6 : 5;
         assert_int_equal(frame_next(slice_of(broken[i], len), 100, &f, &consumed, &error),

@@ -8,6 +8,7 @@
 #include "active/restored.h"
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/rand.h"
 
 #include <stdio.h>
@@ -170,6 +171,35 @@ static void test_damaged_heads_are_refused(void **state)
     restored_deinit(&past);
 }
 
+/* The first word of a data set that is being merged has positions, and they are gone with it. */
+static void test_merging(void **state)
+{
+    (void)state;
+    struct buf bytes = {0};
+    bool alone;
+    restored_init(&past, 0, DBS);
+    origins_enter(&past.origins, &(struct origin_id){.epoch = 1});
+    origins_advance(&past.origins, 1, 7);
+    struct version_vector *had = version_vector_create(&past.origins);
+    version_vector_encode(&past.origins, had, &bytes);
+    mem_free(had);
+    struct slice words[] = {SLICE("KEYDB.MERGING"), SLICE("one"), SLICE("0"), buf_slice(&bytes)};
+    assert_null(restored_take_record(&past, 4, words, &alone));
+    assert_true(past.merging_had && version_vector_at(past.merging_had, 1) == 7);
+    words[2] = SLICE("5");
+    assert_null(restored_take_record(&past, 3, words, &alone));
+    assert_true(past.merging_done == 5 && past.merging_had);
+    words[1] = SLICE("two");
+    assert_null(restored_take_record(&past, 3, words, &alone));
+    assert_true(past.merging_done == 5 && !past.merging_had);
+    assert_null(restored_take_record(&past, 4, words, &alone));
+    assert_non_null(past.merging_had);
+    words[3].len--;
+    assert_non_null(restored_take_record(&past, 4, words, &alone));
+    restored_deinit(&past);
+    buf_deinit(&bytes);
+}
+
 /* Words put together from those that heads have, and from junk: taken or refused, and no more. */
 static void test_random_heads(void **state)
 {
@@ -211,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_damaged_fields_are_refused),
         cmocka_unit_test(test_damaged_dots_are_refused),
         cmocka_unit_test(test_damaged_heads_are_refused),
+        cmocka_unit_test(test_merging),
         cmocka_unit_test(test_random_heads),
     };
     return cmocka_run_group_tests(tests, setup, NULL);

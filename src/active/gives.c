@@ -1,0 +1,97 @@
+/* See gives.h. */
+#include "active/gives.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <string.h>
+
+static size_t bytes_of(const struct give *give)
+{
+    return sizeof(*give) + give->back.len;
+}
+
+void gives_deinit(struct gives *g)
+{
+    while (g->count > 0) {
+        gives_drop(g);
+    }
+    mem_free(g->rows);
+    *g = (struct gives){.rows = NULL};
+}
+
+/* Room for one more: what is gone at the front is room first. */
+static void make_room(struct gives *g)
+{
+    if (g->first + g->count < g->capacity) {
+        return;
+    }
+    if (g->first > g->count) {
+        memmove(g->rows, g->rows + g->first, g->count * sizeof(*g->rows));
+        g->first = 0;
+    } else {
+        g->capacity = g->capacity ? 2 * g->capacity : 16;
+        g->rows = mem_realloc(g->rows, g->capacity * sizeof(*g->rows));
+    }
+}
+
+void gives_add(struct gives *g, const struct give *give)
+{
+    char *back = mem_alloc(give->back.len);
+    make_room(g);
+    struct give *added = &g->rows[g->first + g->count++];
+    *added = *give;
+    memcpy(back, give->back.ptr, give->back.len);
+    added->back = slice_of(back, give->back.len);
+    g->bytes += bytes_of(added);
+    while (g->bytes > GIVES_BYTES && g->count > 1) {
+        gives_drop(g);
+    }
+}
+
+const struct give *gives_at(const struct gives *g, size_t i)
+{
+    assert(i < g->count);
+    return &g->rows[g->first + i];
+}
+
+/* It has nothing to put back any more; what it had is the caller's. */
+static struct slice empty(struct gives *g, struct give *give)
+{
+    struct slice back = give->back;
+    g->bytes -= back.len;
+    give->words = 0;
+    give->back = slice_of(NULL, 0);
+    return back;
+}
+
+void gives_clear(struct gives *g, size_t i)
+{
+    assert(i < g->count);
+    mem_free((char *)empty(g, &g->rows[g->first + i]).ptr);
+}
+
+void gives_drop(struct gives *g)
+{
+    assert(g->count > 0);
+    struct give *give = &g->rows[g->first];
+    g->bytes -= bytes_of(give);
+    mem_free((char *)give->back.ptr);
+    g->first++;
+    g->count--;
+}
+
+bool gives_take_missed(struct gives *g, const uint8_t node[ORIGIN_NODE_BYTES], uint64_t from,
+                       uint64_t upto, size_t *left, struct give *taken)
+{
+    while (*left > 0) {
+        struct give *give = &g->rows[g->first + --*left];
+        if (give->words > 0 && give->number > from && give->number <= upto &&
+            memcmp(give->node, node, ORIGIN_NODE_BYTES) == 0) {
+            *taken = *give;
+            taken->back = empty(g, give);
+            return true;
+        }
+    }
+    return false;
+}

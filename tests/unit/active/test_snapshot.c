@@ -1,0 +1,116 @@
+/* MERGE, key by key, over real nodes: what frames before the data set have brought
+ * (active/merge.h).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "real.h"
+
+#include "base/mem.h"
+#include "keyspace/reclaim.h"
+
+#include <string.h>
+
+#define LOG_BYTES ((size_t)16 << 20)
+
+static struct real_group group;
+
+static void take(const struct origin_id *id, uint64_t sequence, uint64_t stamp,
+                 const char *commands)
+{
+    keyspace_lock_exclusive();
+    assert_int_equal(
+        node_take(group.node[0], id, sequence, stamp, 0, slice_cstr(commands), group.now_ms),
+        RECEIVED);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+}
+
+/* A data set has brought writes of somebody else, which the window has never had. */
+static void let_go(const struct origin_id *id, uint64_t clock)
+{
+    struct origins *o = node_origins(group.node[0]);
+    uint16_t origin = origins_enter(o, id);
+    struct version_vector *positions = version_vector_create(o);
+    struct merge_snapshot snapshot = {.positions = positions, .clock = clock};
+    const char *error = NULL;
+    positions->sequence[origin] = 5;
+    keyspace_lock_exclusive();
+    assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
+    node_snapshot_end(group.node[0]);
+    keyspace_unlock_exclusive();
+    mem_free(positions);
+}
+
+/* A key as node 1 has it, with a dot of node 0's table. */
+static void meet(const char *key, struct dot dot) REQUIRES(keyspace_lock);
+static void meet(const char *key, struct dot dot)
+{
+    const struct merge *m = node_merge(group.node[1]);
+    struct buf payload = {0};
+    int64_t deadline_ms = 0;
+    assert_true(m->executor->dump(m->context, 0, slice_cstr(key), &deadline_ms, &payload));
+    assert_true(node_snapshot_key(group.node[0], 0, slice_cstr(key), dot, 0, buf_slice(&payload),
+                                  group.now_ms));
+    buf_deinit(&payload);
+}
+
+/* The peer has begun anew, and its logs have the writes of its new life only: those come first, and
+ * are run on what lacks the last ones of the old life. That their dots are here then does not say
+ * that what the data set has is known. */
+static void test_what_came_before_it_is_not_known(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id old = {.epoch = 7}, new = {.epoch = 8}, other = {.epoch = 9};
+    memset(old.node, 'p', sizeof(old.node));
+    memset(new.node, 'p', sizeof(new.node));
+    memset(other.node, 'q', sizeof(other.node));
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    take(&old, 1, now, "*4\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\na\r\n$1\r\n0\r\n");
+    real_run_one(&group, 0, 0, "set mine x");
+    let_go(&other, now + 2);
+    struct origins *o = node_origins(group.node[0]);
+    struct version_vector *had = version_vector_create(o);
+    take(&new, 1, now + 8, "*4\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\nf\r\n$1\r\nv\r\n");
+    take(&new, 2, now + 10, "*3\r\n$4\r\nHDEL\r\n$1\r\ng\r\n$1\r\nf\r\n");
+    real_run_one(&group, 1, 0, "hset k a 1 f v");
+    real_run_one(&group, 1, 0, "hset g h v");
+    real_run_one(&group, 1, 0, "hset d h v");
+    real_run_one(&group, 0, 0, "hset d h v");
+    real_run_one(&group, 0, 0, "del d"); /* that the window has: it is later than what is there */
+
+    struct version_vector *positions = version_vector_create(o);
+    uint16_t at_old = origins_find(o, &old), at_new = origins_find(o, &new);
+    positions->sequence[node_self(group.node[0])] = 0;
+    positions->sequence[origins_find(o, &other)] = 0; /* so one of the two is chosen */
+    positions->sequence[at_old] = 3;                  /* HSET k a 1, HSET g f v h v */
+    struct merge_snapshot snapshot = {.positions = positions, .clock = now + 12, .had = had};
+    const char *error = NULL;
+    keyspace_lock_exclusive();
+    assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
+    meet("k", dot_of(now + 8, at_new, 1));
+    meet("g", dot_of(now + 10, at_new, 2));
+    meet("d", dot_of(now + 10, at_new, 2));
+    node_snapshot_end(group.node[0]);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    assert_string_equal(real_run_one(&group, 0, 0, "hget k a"), "$1\r\n1\r\n");
+    assert_string_equal(real_run_one(&group, 0, 0, "hget g h"), "$1\r\nv\r\n");
+    assert_string_equal(real_run_one(&group, 0, 0, "exists d"), ":0\r\n");
+    assert_string_equal(real_run_one(&group, 0, 0, "get mine"), "$1\r\nx\r\n");
+    mem_free(positions);
+    mem_free(had);
+    real_group_deinit(&group);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_came_before_it_is_not_known),
+    };
+    return cmocka_run_group_tests(tests, real_setup, real_teardown);
+}
