@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from lib.active import (PAIR_AND_MESH, apart, call, check_equal, check_quiet, cut, is_up, make_node, mesh, seams,
+from lib.active import (PAIR_AND_MESH, apart, call, check_equal, check_quiet, comes, cut, is_up, make_node, mesh, seams,
                         together)
 from lib.bounds import eventually
 from lib.replication import replication
@@ -133,15 +133,6 @@ def skewed(node, skew_ms):
     return node.start()
 
 
-def comes_with_its_time(writer, other):
-    """Set at the writer for some time, and again where that was over before it came; what the other has of it yet."""
-    def left_ms():
-        if not writer.call("EXISTS", "k"):
-            writer.ok("SET", "k", "v", "PX", SOON_MS)
-        return max(other.call("PTTL", "k"), 0)
-    return eventually(left_ms, "there")
-
-
 def prolonged_behind_a_cut(nodes, writer, other):
     """A key of the writer that is due soon, and that the other prolongs while they are apart."""
     soon_ms = SOON_MS
@@ -165,7 +156,7 @@ def test_clocks_that_differ_by_an_hour(make_node, seams, skew_ms):
     together(a, b)
     with a.connect() as ca, b.connect() as cb:
         for writer, other in ((ca, cb), (cb, ca)):
-            assert comes_with_its_time(writer, other) <= SOON_MS
+            assert comes(writer, other, "k", SOON_MS) <= SOON_MS
             eventually(lambda: cb.call("DBSIZE") == ca.call("DBSIZE") == 0, "gone", 20)
         for writer, other in ((a, b), (b, a)):
             prolonged_behind_a_cut((a, b), writer, other)

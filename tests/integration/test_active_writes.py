@@ -6,8 +6,8 @@ import time
 import pytest
 
 from lib import pubsub
-from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, cut, follow, is_up, make_node, mesh, more_commands,
-                        run_load)
+from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, comes, cut, follow, is_up, make_node, mesh,
+                        more_commands, run_load)
 from lib.bounds import Bound, BoundPassed, eventually, scaled
 from lib.replication import replication
 from lib.resp import Error
@@ -124,15 +124,6 @@ def test_a_node_that_comes_back_empty(make_node):
         about = replication(a)
         assert about["active_node_id"] == node and about["active_origins"] == "3"
     check_quiet([a, b])
-
-
-def comes(writer, other, key, lives_ms):
-    """Given to the writer for that time, and again where it was over before it came; how long the other has it yet."""
-    def left_ms():
-        if not writer.call("EXISTS", key):
-            writer.ok("SET", key, "1", "PX", lives_ms)
-        return max(other.call("PTTL", key), 0)
-    return eventually(left_ms, "%s is there" % key)
 
 
 def test_ends_of_hold(make_node):

@@ -9,7 +9,7 @@ import pytest
 from integration.test_debug_restart import anew
 from integration.test_loading import Loading, SLOWLY, data, finish  # noqa: F401 (a fixture)
 from lib.bounds import eventually
-from lib.metrics import OPEN_METRICS, ask, parse, scrape, value
+from lib.metrics import OPEN_METRICS, ask, parse, scrape, start_metered, value
 from lib.resp import Error
 from lib.server import free_port, listens, parse_info
 
@@ -36,11 +36,7 @@ PARTS_LEFT_OUT = {"usec_per_call": "a quotient", "batch_mean": "a quotient", "po
 @pytest.fixture
 def start(make_server):
     def make(options=None, **more):
-        server = make_server(dict({"metrics-port": str(free_port())}, **(options or {})), start=False, **more)
-        server.drawn_ports.add("metrics-port")
-        server.start()
-        server.metrics_port = int(server.options["metrics-port"])
-        return server
+        return start_metered(make_server, options, **more)
     return make
 
 

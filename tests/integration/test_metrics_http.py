@@ -8,8 +8,7 @@ import pytest
 
 from lib.bounds import descriptors, eventually, scaled
 from lib.faults import is_sanitized, no_descriptors
-from lib.metrics import ask
-from lib.server import free_port
+from lib.metrics import ask, start_metered
 
 pytestmark = pytest.mark.usefixtures("ours_only")
 
@@ -20,10 +19,8 @@ KEPT_KB = 6000  # what the server may keep for all of them
 
 @pytest.fixture
 def metered(make_server):
-    server = make_server({"metrics-port": str(free_port())}, start=False)
-    server.drawn_ports.add("metrics-port")
-    server.start()
-    port = server.metrics_port = int(server.options["metrics-port"])
+    server = start_metered(make_server)
+    port = server.metrics_port
     with server.connect() as c:  # whoever asked at the start has gone: tests count open files
         eventually(lambda: c.call("CLIENT", "LIST").count(b"\n") == 1, "others have gone")
         c.send("QUIT")

@@ -9,7 +9,7 @@ import pytest
 
 from lib.bounds import eventually
 from lib.browser import Browser, find
-from lib.metrics import ask
+from lib.metrics import ask, start_metered
 from lib.server import free_port
 
 pytestmark = pytest.mark.usefixtures("ours_only")
@@ -17,11 +17,7 @@ pytestmark = pytest.mark.usefixtures("ours_only")
 
 @pytest.fixture
 def metered(make_server):
-    server = make_server({"metrics-port": str(free_port()), "slowlog-log-slower-than": "0"}, start=False)
-    server.drawn_ports.add("metrics-port")
-    server.start()
-    server.metrics_port = int(server.options["metrics-port"])
-    return server
+    return start_metered(make_server, {"slowlog-log-slower-than": "0"})
 
 
 def hash_of(page, tag):

@@ -6,7 +6,7 @@ import pytest
 
 from lib import pubsub
 from lib.bounds import eventually
-from lib.replication import Load, check_equal, everything, in_step, replication
+from lib.replication import Load, check_equal, everything, in_step, log_is_whole, replication
 from lib.resp import Error
 from lib.seeds import generator
 
@@ -28,11 +28,6 @@ def follow(replica, primary):
 
 def is_up(replica):
     return replication(replica).get("master_link_status") == "up"
-
-
-def log_is_whole(server):
-    about = server.info("persistence")
-    return about["aof_rewrite_in_progress"] == about["aof_rewrite_scheduled"] == "0"
 
 
 def cut(primary):

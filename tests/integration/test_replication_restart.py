@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from lib.bounds import eventually
-from lib.replication import Load, check_equal, everything, in_step, replication
+from lib.replication import Load, check_equal, everything, in_step, log_is_whole, replication
 from lib.seeds import generator
 from lib.server import free_port
 
@@ -34,11 +34,6 @@ def is_up(replica):
 def wait_up(*replicas):
     for replica in replicas:
         eventually(lambda r=replica: is_up(r), "link", 60)
-
-
-def log_is_whole(server):
-    about = server.info("persistence")
-    return about["aof_rewrite_in_progress"] == "0" and about["aof_rewrite_scheduled"] == "0"
 
 
 def load_some(primary, seed, commands=1500):

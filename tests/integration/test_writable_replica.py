@@ -4,7 +4,7 @@ itself when their time is up, and nothing that came from the primary."""
 import pytest
 
 from lib.bounds import eventually
-from lib.replication import check_equal, replication
+from lib.replication import check_equal, log_is_whole, replication
 
 pytestmark = pytest.mark.any_threads
 
@@ -55,11 +55,6 @@ def follow(replica, primary):
     with replica.connect() as c:
         c.ok("REPLICAOF", "127.0.0.1", primary.port)
     eventually(lambda: replication(replica).get("master_link_status") == "up", "link", 30)
-
-
-def log_is_whole(server):
-    about = server.info("persistence")
-    return about["aof_rewrite_in_progress"] == about["aof_rewrite_scheduled"] == "0"
 
 
 def tracked(replica):

@@ -109,6 +109,15 @@ def check_equal(nodes, what):
         raise AssertionError("%s: %s\n%s\n%s" % (what, trouble, differences(nodes), facts)) from None
 
 
+def comes(writer, other, key, lives_ms):
+    """Given to the writer for that time, and again where it was over before it came; how long the other has it yet."""
+    def left_ms():
+        if not writer.call("EXISTS", key):
+            writer.ok("SET", key, "1", "PX", lives_ms)
+        return max(other.call("PTTL", key), 0)
+    return eventually(left_ms, "%s is there" % key)
+
+
 def told(nodes):
     about = [replication(n) for n in nodes]
     return [(a["active_own_units"], a["active_conflicts"]) for a in about]

@@ -7,12 +7,22 @@ import json
 import re
 
 from lib.bounds import scaled
+from lib.server import free_port
 
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"')
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("", "_sum", "_count"), "gauge": ("",)}
+
+
+def start_metered(make_server, options=None, **more):
+    """A server with metrics, on .metrics_port."""
+    server = make_server({"metrics-port": str(free_port()), **(options or {})}, start=False, **more)
+    server.drawn_ports.add("metrics-port")
+    server.start()
+    server.metrics_port = int(server.options["metrics-port"])
+    return server
 
 
 class Answer:

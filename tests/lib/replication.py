@@ -124,6 +124,12 @@ def replication(server):
     return server.info("replication")
 
 
+def log_is_whole(server):
+    """No rewrite of it runs, nor is about to."""
+    about = server.info("persistence")
+    return about["aof_rewrite_in_progress"] == about["aof_rewrite_scheduled"] == "0"
+
+
 def in_step(primary, *replicas):
     """Whether the replicas have all that the primary has said so far, and their links are up."""
     wanted = int(replication(primary)["master_repl_offset"])
