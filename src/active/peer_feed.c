@@ -28,8 +28,8 @@
 #define READS_IN_VAIN_MAX 64
 /* A buffer that has become larger (one large write) is not kept. */
 #define KEPT_BYTES (4 * FILL_BYTES)
-/* How often clocks are told: at rest, and while nodes write, of whose writes as few as may be are to
- * stay in the windows until all have seen them. */
+/* How often clocks are told: at rest, and while nodes write, of whose writes as few as may be are
+ * to stay in the windows until all have seen them. */
 #define CLOCKS_MS 1000
 #define CLOCKS_BUSY_MS 100
 #define PULL_VERSION "1"
