@@ -17,6 +17,8 @@
 
 /* Of a whole frame's length field; what is longer ends the link. */
 #define FRAME_MAX_BYTES (UINT32_C(1) << 30)
+/* What KEYDB.PULL names: both sides know the same frames, and what they mean. */
+#define FRAME_VERSION "2"
 #define FRAME_HEAD_BYTES 5
 #define FRAME_WRITE_HEAD_BYTES 18
 #define FRAME_CLOCK_BYTES 24

@@ -32,7 +32,6 @@
  * to stay in the windows until all have seen them. */
 #define CLOCKS_MS 1000
 #define CLOCKS_BUSY_MS 100
-#define PULL_VERSION "1"
 /* KEYDB.PULL version node clock */
 #define HEAD_WORDS 4
 
@@ -414,8 +413,9 @@ static bool take_head(struct call *c, struct origin_id *peer)
         memcpy(origin, c->argv[2].ptr, ACTIVE_NODE_CHARS);
     }
     active_node_text(own);
-    if (!slice_equal(c->argv[1], SLICE(PULL_VERSION))) {
-        reply_error(c->reply, "ERR another version of KEYDB.PULL");
+    if (!slice_equal(c->argv[1], SLICE(FRAME_VERSION))) {
+        reply_error(c->reply, "ERR KEYDB.PULL is version " FRAME_VERSION " here: an active replica of "
+                              "another release");
     } else if (c->argv[2].len != ACTIVE_NODE_CHARS || !num_parse_u64(c->argv[3], &clock) ||
                !origin_parse(slice_of(origin, sizeof(origin)), peer)) {
         reply_syntax_error(c->reply);

@@ -3,7 +3,7 @@
  * next is found by number, under the keyspace lock in shared mode, some at a time; so one that
  * takes nothing costs its socket and one buffer.
  *
- *   KEYDB.PULL 1 <node id, 32 hex digits> <clock> [<origin> <position> <requested 0|1>]...
+ *   KEYDB.PULL 2 <node id, 32 hex digits> <clock> [<origin> <position> <requested 0|1>]...
  *
  * answered by "+PULL <node id>" and frames; by "+MERGE <node id>", a whole data set
  * (full_sync_record.h) and then frames, when something that is requested is not kept any more; or

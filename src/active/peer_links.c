@@ -155,7 +155,7 @@ static bool write_pull(struct peer_link *l, struct buf *out)
     choose_sources();
     active_node_text(node);
     uint64_t now = hlc_tell(node_clock(active_node()));
-    struct slice words[] = {SLICE("KEYDB.PULL"), SLICE("1"), slice_of(node, sizeof(node)),
+    struct slice words[] = {SLICE("KEYDB.PULL"), SLICE(FRAME_VERSION), slice_of(node, sizeof(node)),
                             slice_of(clock, num_format_u64(clock, now))};
     put_request(l, 4, words, out);
     peer_link_end_hold();

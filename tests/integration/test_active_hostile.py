@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from lib.active import (EPOCH, NODE, Peer, check_equal, check_quiet, clock_frame, command, follow, frame,
+from lib.active import (EPOCH, NODE, PULL_VERSION, Peer, check_equal, check_quiet, clock_frame, command, follow, frame,
                         head_record, is_up, key_record, make_node, origin_frame, record, stamp, write_frame)
 from lib.bounds import eventually, scaled
 from lib.modules import in_threads
@@ -234,21 +234,21 @@ def test_a_peer_whose_clock_is_a_day_behind(make_node, peer):
 def test_who_asks_for_nonsense(make_node):
     """KEYDB.PULL and PULL-ACK from somebody: errors, or the end of his connection."""
     node = make_node()
-    me, now = NODE.hex(), stamp()
+    me, now, v = NODE.hex(), stamp(), PULL_VERSION
     with node.connect() as c:
         c.ok("SET", "k", "ours")
-        for words in ([], ["1"], ["1", me], ["1", me, "x"], ["1", me, -1], ["1", "x" * 32, now], ["1", me[:-1], now],
-                      ["1", me, now, "a"], ["1", me, now, "ab" * 24, "-1", "1"], ["1", me, now, "ab" * 24, "1", "2"],
-                      ["1", me, now, "ab" * 24, 1 << 60, "1"], ["1", me, stamp(DAY_MS)], ["9", me, now]):
+        for words in ([], [v], [v, me], [v, me, "x"], [v, me, -1], [v, "x" * 32, now], [v, me[:-1], now],
+                      [v, me, now, "a"], [v, me, now, "ab" * 24, "-1", "1"], [v, me, now, "ab" * 24, "1", "2"],
+                      [v, me, now, "ab" * 24, 1 << 60, "1"], [v, me, stamp(DAY_MS)], ["9", me, now]):
             assert isinstance(c.call("KEYDB.PULL", *words), Error), words
         c.ok("MULTI")
-        assert isinstance(c.call("KEYDB.PULL", "1", me, now), Error)
+        assert isinstance(c.call("KEYDB.PULL", v, me, now), Error)
         assert isinstance(c.call("EXEC"), Error)
-        assert isinstance(c.call("EVAL", "return redis.call('keydb.pull', '1', ARGV[1], ARGV[2])", 0, me, now), Error)
+        assert isinstance(c.call("EVAL", "return redis.call('keydb.pull', unpack(ARGV))", 0, v, me, now), Error)
     with socket.create_connection(("127.0.0.1", node.port)) as p:
         p.settimeout(scaled(20))
         many = [word for i in range(20000) for word in ("%048x" % i, "5", "1")]  # nobody has heard of those
-        p.sendall(command("KEYDB.PULL", "1", me, now, *many))
+        p.sendall(command("KEYDB.PULL", PULL_VERSION, me, now, *many))
         assert p.recv(6) == b"+PULL "
         p.sendall(command("REPLCONF", "PULL-ACK", "nonsense"))
         while p.recv(1 << 16):
@@ -263,7 +263,7 @@ def test_a_puller_that_never_reads(make_node):
                         "client-output-buffer-limit": ["replica", "8mb", "8mb", "60"]})
     with socket.create_connection(("127.0.0.1", node.port)) as deaf, node.connect() as c:
         deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        deaf.sendall(command("KEYDB.PULL", "1", NODE.hex(), stamp()))
+        deaf.sendall(command("KEYDB.PULL", PULL_VERSION, NODE.hex(), stamp()))
         eventually(lambda: replication(node)["connected_slaves"] == "1", "it pulls")
         used = int(node.info("memory")["used_memory"])
         for i in range(3000):
@@ -280,7 +280,7 @@ def test_who_says_nothing_is_forgotten(make_node, peer):
     with node.connect() as c, socket.create_connection(("127.0.0.1", node.port)) as mute:
         c.ok("SET", "k", "ours")
         mute.settimeout(scaled(30))
-        mute.sendall(command("KEYDB.PULL", "1", NODE.hex(), stamp()))
+        mute.sendall(command("KEYDB.PULL", PULL_VERSION, NODE.hex(), stamp()))
         heard = mute.makefile("rb")
         assert heard.read(6) == b"+PULL "
         with contextlib.suppress(ConnectionResetError):
@@ -299,6 +299,6 @@ def test_who_says_nothing_is_forgotten(make_node, peer):
 def test_a_server_that_is_not_active_has_no_feeds(make_server):
     server = make_server()
     with server.connect() as c:
-        assert b"no active replica" in c.call("KEYDB.PULL", "1", NODE.hex(), stamp())
+        assert b"no active replica" in c.call("KEYDB.PULL", PULL_VERSION, NODE.hex(), stamp())
         c.call("REPLCONF", "PULL-ACK", "x")
         assert c.call("PING") == b"PONG"

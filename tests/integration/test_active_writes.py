@@ -6,7 +6,7 @@ import time
 import pytest
 
 from lib import pubsub
-from lib.active import (PAIR_AND_MESH, check_equal, check_quiet, comes, cut, follow, is_up, make_node, mesh,
+from lib.active import (PAIR_AND_MESH, PULL_VERSION, check_equal, check_quiet, comes, cut, follow, is_up, make_node, mesh,
                         more_commands, run_load)
 from lib.bounds import Bound, BoundPassed, eventually, scaled
 from lib.replication import replication
@@ -187,17 +187,17 @@ def test_refusals(make_node):
     stranger, origin = "ab" * 16, "cd" * 24
     now = int(time.time() * 1000) << 16
     with a.connect() as c:
-        assert b"version" in c.call("KEYDB.PULL", "2", stranger, now)
-        assert b"itself" in c.call("KEYDB.PULL", "1", node, now)
-        assert b"ahead" in c.call("KEYDB.PULL", "1", stranger, now + (30 * 3600 * 1000 << 16))
-        assert isinstance(c.call("KEYDB.PULL", "1", stranger, now, origin, "1"), Error)
-        assert isinstance(c.call("KEYDB.PULL", "1", stranger, now, "x", "1", "1"), Error)
-        assert isinstance(c.call("KEYDB.PULL", "1", "x", now), Error)
+        assert b"version" in c.call("KEYDB.PULL", "1", stranger, now)
+        assert b"itself" in c.call("KEYDB.PULL", PULL_VERSION, node, now)
+        assert b"ahead" in c.call("KEYDB.PULL", PULL_VERSION, stranger, now + (30 * 3600 * 1000 << 16))
+        assert isinstance(c.call("KEYDB.PULL", PULL_VERSION, stranger, now, origin, "1"), Error)
+        assert isinstance(c.call("KEYDB.PULL", PULL_VERSION, stranger, now, "x", "1", "1"), Error)
+        assert isinstance(c.call("KEYDB.PULL", PULL_VERSION, "x", now), Error)
         follow(a, a)
         time.sleep(0.3)
         assert replication(a)["master_link_status"] == "down"
         c.ok("REPLICAOF", "NO", "ONE")
-        c.send("KEYDB.PULL", "1", stranger, now)
+        c.send("KEYDB.PULL", PULL_VERSION, stranger, now)
         assert c.read() == b"PULL " + node.encode()
 
 
@@ -209,7 +209,7 @@ def test_what_is_not_kept(make_node):
             c.ok("SET", "k%d" % i, "x" * 1000)
         stranger, now = "ab" * 16, int(time.time() * 1000) << 16
         with a.connect() as p:
-            assert p.call("KEYDB.PULL", "1", stranger, now) == b"MERGE " + replication(a)["active_node_id"].encode()
+            assert p.call("KEYDB.PULL", PULL_VERSION, stranger, now) == b"MERGE " + replication(a)["active_node_id"].encode()
         follow(b, a)
         check_equal([a, b], "all of it")
         assert c.call("DBSIZE") == 100

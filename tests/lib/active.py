@@ -15,6 +15,7 @@ from lib.server import Server, is_redis, server_path
 AT_ONCE = {"repl-diskless-sync-delay": "0"}  # no replica waits for others
 OPTIONS = {"active-replica": "yes", "multi-master": "yes", "repl-backlog-size": "256mb", **AT_ONCE}
 EQUAL_BOUND_S = 15.0
+PULL_VERSION = "2"  # of KEYDB.PULL
 # In the gate a pair; `make test-all` has meshes as well.
 PAIR_AND_MESH = pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.long)], ids=["pair", "mesh"])
 
