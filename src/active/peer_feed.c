@@ -414,8 +414,9 @@ static bool take_head(struct call *c, struct origin_id *peer)
     }
     active_node_text(own);
     if (!slice_equal(c->argv[1], SLICE(FRAME_VERSION))) {
-        reply_error(c->reply, "ERR KEYDB.PULL is version " FRAME_VERSION " here: an active replica of "
-                              "another release");
+        reply_error(c->reply,
+                    "ERR KEYDB.PULL is version " FRAME_VERSION " here: an active replica of "
+                    "another release");
     } else if (c->argv[2].len != ACTIVE_NODE_CHARS || !num_parse_u64(c->argv[3], &clock) ||
                !origin_parse(slice_of(origin, sizeof(origin)), peer)) {
         reply_syntax_error(c->reply);
