@@ -1,0 +1,62 @@
+"""Rows of modules.py by user instructions (callgrind.py) in the place of CPU time: exact where a busy machine's figures
+are not, and blind to the kernel and to caches.  What is spent outside the module's own file is told beside."""
+
+import collections
+import os
+
+from callgrind import an_operation
+from report import Measure
+
+# Data are loaded under callgrind as well, twice a figure.
+SHARE = 10
+
+
+def load_module(path):
+    return {"loadmodule": [path]} if path else None
+
+
+def case_instructions(bench, path, module, case, pipeline):
+    """Of a case (modules.py): instructions an operation, and those of them outside the module's file."""
+    _, _, load, keyspace, command = case
+
+    def use(server, operations):
+        load(server, SHARE)
+        bench.generator.run(server, "-n", operations, "-c", bench.clients, "-P", pipeline, "-r", keyspace // SHARE, "--seed", 1,
+                            *command.split())
+
+    costs = an_operation(bench, path, use, pipeline, load_module(module))
+    return sum(costs.values()), sum(cost for name, cost in costs.items() if not is_file(name, module))
+
+
+def is_file(name, path):
+    return name is not None and os.path.realpath(name) == os.path.realpath(path)
+
+
+def measure_case(bench, options, row, case, module, goal):
+    """Two lines a pipeline: everything, and what is not the module's."""
+    measures = []
+    for pipeline in bench.pipelines:
+        ours, theirs = (case_instructions(bench, path, module, case, pipeline) for path in (options.server, options.oracle))
+        for part, mine, other in zip(("", " outside the module"), ours, theirs):
+            measures.append(Measure(row, "instructions an op%s, %s, pipeline %d" % (part, case[0], pipeline), mine, other, mine / other,
+                                    goal, digits=0))
+    return measures
+
+
+def measure_plain(bench, options, row, modules, goal):
+    """SET and GET of ours with each of the modules, and (as the "oracle") without."""
+    measures = []
+    for test in ("set", "get"):
+        for pipeline in bench.pipelines:
+            def use(server, operations, test=test, pipeline=pipeline):
+                bench.generator.run(server, "-t", "set", "-n", 10000, "--sequential", "-P", 50, "-c", 1, "-r", 10000, "-d", 64)
+                bench.generator.run(server, "-t", test, "-n", operations, "-c", bench.clients, "-P", pipeline, "-r", 10000, "-d", 64,
+                                    "--seed", 1)
+
+            spent = {path: sum(an_operation(bench, options.server, use, pipeline, load_module(path)).values())
+                     for path in [None] + modules}
+            for path in modules:
+                name = os.path.basename(path).removesuffix(".so")
+                measures.append(Measure(row, "instructions an op, %s beside %s; without, pipeline %d" % (test.upper(), name, pipeline),
+                                        spent[path], spent[None], spent[path] / spent[None], goal, digits=0))
+    return measures
