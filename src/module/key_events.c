@@ -91,19 +91,24 @@ static const struct {
     {REDISMODULE_NOTIFY_NEW, EVENT_NEW},
 };
 #define CLASS_COUNT (sizeof(classes) / sizeof(classes[0]))
-/* By the number of the class's bit. */
-static int type_of_bit[8 * sizeof(unsigned)];
 
-static int type_of(enum event_class class)
+/* By numbers of bits: a class's type, and a type's class. */
+static int type_of_bit[8 * sizeof(unsigned)];
+static unsigned class_of_bit[8 * sizeof(int)];
+
+static void fill_bits(void)
 {
-    return type_of_bit[__builtin_ctz(class)];
+    for (size_t i = 0; i < CLASS_COUNT; i++) {
+        type_of_bit[__builtin_ctz(classes[i].class)] = classes[i].type;
+        class_of_bit[__builtin_ctz((unsigned)classes[i].type)] = classes[i].class;
+    }
 }
 
 static unsigned classes_of(int types)
 {
     unsigned result = 0;
-    for (size_t i = 0; i < CLASS_COUNT; i++) {
-        result |= types & classes[i].type ? classes[i].class : 0;
+    for (unsigned left = (unsigned)types; left; left &= left - 1) {
+        result |= class_of_bit[__builtin_ctz(left)];
     }
     return result;
 }
@@ -111,8 +116,8 @@ static unsigned classes_of(int types)
 static int types_of(unsigned wanted)
 {
     int result = 0;
-    for (size_t i = 0; i < CLASS_COUNT; i++) {
-        result |= wanted & classes[i].class ? classes[i].type : 0;
+    for (; wanted; wanted &= wanted - 1) {
+        result |= type_of_bit[__builtin_ctz(wanted)];
     }
     return result;
 }
@@ -222,7 +227,7 @@ static void tell_one(const struct note *n, unsigned index) REQUIRES(keyspace_loc
     state.active = n->skips | bit; /* what it does now is of its own making */
     context_begin_at(&ctx, s.module, n->now_ms);
     ctx.db_index = n->db_index;
-    s.callback(&ctx, type_of(n->class), n->event, n->key);
+    s.callback(&ctx, types_of(n->class), n->event, n->key);
     context_end(&ctx);
     state.active = before;
 }
@@ -382,9 +387,7 @@ void key_events_setup(void)
 {
     state.last = &state.first;
     state.last_job = &state.first_job;
-    for (size_t i = 0; i < CLASS_COUNT; i++) {
-        type_of_bit[__builtin_ctz(classes[i].class)] = classes[i].type;
-    }
+    fill_bits();
     modules_set_teller(tell);
     keyspace_set_listener_work(tell_at_end);
 }
