@@ -67,8 +67,6 @@ CASES = (
     ("JSON.SET", "rejson.so", load_documents, 1000, "json.set j:__rand_int__ $.n 7"),
     ("FT.SEARCH", "redisearch.so", load_index, 1000, "ft.search idx rare__rand_int__ nocontent"),
 )
-
-
 PLAIN_MODULES = ("redisbloom.so", "rejson.so", "redisearch.so")
 
 
@@ -128,7 +126,7 @@ def measure_plain(bench, options, row):
     """Ours with a module, and (as the "oracle") ours without."""
     if options.instructions:
         modules = [os.path.join(FOLDER, name) for name in PLAIN_MODULES]
-        return modules_instructions.measure_plain(bench, options, row, modules, PLAIN_GOAL)
+        return modules_instructions.measure_plain(bench, options, row, modules, PLAIN_GOAL, GOAL)
     contestants = {"ours": bench.server_with(options.server, os.path.join(FOLDER, "redisbloom.so")),
                    "oracle": bench.server_with(options.server, None)}
     measures = []
