@@ -61,7 +61,9 @@ void *mem_try_realloc(void *ptr, size_t size) MUST_CHECK;
 /* Frees what the verbs above returned; NULL is fine. */
 static inline void mem_free(void *ptr)
 {
-    free(ptr);
+    if (ptr != NULL) { /* which jemalloc finds out late */
+        free(ptr);
+    }
 }
 /* Frees `ptr`, whose allocation had asked for `size` bytes (cheaper: no size look-up). NULL is
  * fine. */

@@ -184,10 +184,11 @@ static void end_unit(struct log *log)
     log->told = 0;
 }
 
-/* Each log's unit ends, if there is one and it is not within another. */
+/* Each log's unit ends, if there is one and it is not within another. (A log that has been told
+ * anything of one has its first command held.) */
 static void end_units(void)
 {
-    if (door.depth > 0) {
+    if (door.depth > 0 || door.held.len == 0) {
         return;
     }
     for (int i = 0; i < door.count; i++) {

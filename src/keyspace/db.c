@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "base/thread.h"
 #include "keyspace/access.h"
 #include "keyspace/event.h"
 #include "keyspace/expire.h"
@@ -22,6 +23,9 @@ static int dbs_count;
 static struct db *aside;
 /* The sum of the databases' member_expires. */
 static _Atomic uint64_t all_member_expires;
+
+/* By the calling thread: see db_moment. */
+static _Thread_local uint64_t changes;
 
 static uint64_t hash_entry(const void *entry)
 {
@@ -226,6 +230,13 @@ void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t n
     }
 }
 
+struct db_moment db_moment(void)
+{
+    unsigned thread = thread_slot();
+    const _Atomic uint64_t *holds = &keyspace_lock.stats[thread].exclusive_count;
+    return (struct db_moment){changes, atomic_load_explicit(holds, memory_order_relaxed), thread};
+}
+
 bool db_has_member_ttls(void)
 {
     return atomic_load_explicit(&all_member_expires, memory_order_relaxed) > 0;
@@ -288,6 +299,7 @@ void db_moved(struct keyref *ref, struct entry *entry)
     count_expiry(ref->db, *ref->slot, slot);
     table_set_slot(ref->slot, slot);
     ref->entry = entry;
+    changes++;
     if (unlikely(slot & DB_TAG_JOB)) {
         schedule_add(ref->db, entry);
     }
@@ -352,6 +364,7 @@ static inline void put(struct keyref *ref, struct entry *entry_take, bool lazily
     uintptr_t slot = tagged(entry_take);
     ref->slot = table_insert(&ref->db->table, ref->key.hash, slot);
     ref->entry = entry_take;
+    changes++;
     count_expiry(ref->db, 0, slot);
     note_expiries(ref, fresh_expiries(slot, NULL));
     if (unlikely(slot & DB_TAG_JOB)) {
@@ -381,6 +394,7 @@ bool db_add_loaded(struct db *db, uint64_t hash, struct entry *entry_take)
     }
     uintptr_t slot = tagged(entry_take);
     table_insert(&db->table, hash, slot);
+    changes++;
     count_expiry(db, 0, slot);
     if (unlikely(slot & DB_TAG_JOB)) {
         schedule_add(db, entry_take);
@@ -399,6 +413,7 @@ void db_reserve(struct db *db, uint64_t keys)
         table_publish(&old, NULL);
         db->table = sized;
         table_publish(&db->table, &db->map);
+        changes++;
         sized = old;
     }
     keyspace_unlock_exclusive();
@@ -417,6 +432,7 @@ struct entry *db_take_as(struct keyref *ref, enum event_going how)
     table_remove(&ref->db->table, ref->key.hash, ref->slot);
     ref->slot = NULL;
     ref->entry = NULL;
+    changes++;
     if (unlikely(entry_type(e) == VALUE_MODULE)) {
         module_value_unlinked(e, ref->db->id);
     }
@@ -511,6 +527,7 @@ uint64_t db_flush(struct db *db, bool lazily)
         schedule_flush(db);
         table_publish(&db->table, NULL);
         reclaim_table(&db->table, lazily);
+        changes++;
         table_init_peekable(&db->table, hash_entry, &db->map, reclaim_retire);
         set_expires(db, 0, 0);
         db->avg_ttl_ms = 0;
@@ -537,6 +554,7 @@ void db_swap(struct db *a, struct db *b)
     b->avg_ttl_ms = avg_ttl_ms;
     table_publish(&a->table, &a->map);
     table_publish(&b->table, &b->map);
+    changes++;
     event_key_changed(a, slice_of(NULL, 0));
     event_key_changed(b, slice_of(NULL, 0));
 }

@@ -78,6 +78,17 @@ struct keyref {
  * may be very many, db_note_due comes first. Touches the access clock, unless DB_NO_TOUCH. */
 void db_open(struct keyref *ref, struct db *db, const struct key *key, int64_t now_ms,
              unsigned flags) REQUIRES(keyspace_lock);
+/* Two calls give the same as long as the calling thread has neither changed where entries are nor
+ * let go of the lock between them: what a keyref said at the first is right at the second. */
+struct db_moment {
+    uint64_t changes, holds;
+    unsigned thread;
+};
+struct db_moment db_moment(void) REQUIRES(keyspace_lock);
+static inline bool db_moment_is(const struct db_moment *a, const struct db_moment *b)
+{
+    return a->changes == b->changes && a->holds == b->holds && a->thread == b->thread;
+}
 /* Puts `entry_take` (whose key is ref's) there, replacing what was, which is reclaimed later; the
  * key keeps a replication stamp, so that it may be another block that stands there: go on with
  * ref->entry. Fires

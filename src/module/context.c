@@ -14,6 +14,7 @@
 #include "module/replicate.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 /* Chunks of a context's pool. */
@@ -39,30 +40,38 @@ static void begin_running(RedisModuleCtx *ctx)
     modules_running = m->name ? m->name : m->path;
 }
 
-/* The module's code is about to run. */
-static void enter(RedisModuleCtx *ctx)
+static void init(RedisModuleCtx *ctx, struct module *m, enum call_access held, int64_t now_ms)
 {
+    memset(ctx, 0, offsetof(RedisModuleCtx, few_owned));
+    ctx->get_api = api_get;
+    ctx->module = m;
+    ctx->held = held;
+    ctx->now_ms = now_ms;
+    ctx->owned = ctx->few_owned;
+    ctx->lengths = ctx->few_lengths;
+    ctx->owned_capacity = ctx->length_capacity = CONTEXT_FEW;
     arena_init(&ctx->pool, POOL_CHUNK_BYTES);
-    begin_running(ctx);
 }
 
 void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
 {
-    *ctx =
-        (RedisModuleCtx){.get_api = api_get, .module = m, .held = held, .now_ms = clock_wall_ms()};
-    enter(ctx);
+    init(ctx, m, held, clock_wall_ms());
+    begin_running(ctx);
+}
+
+void context_begin_at(RedisModuleCtx *ctx, struct module *m, int64_t now_ms)
+{
+    init(ctx, m, ACCESS_EXCLUSIVE, now_ms);
+    begin_running(ctx);
 }
 
 void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
 {
-    *ctx = (RedisModuleCtx){.get_api = api_get,
-                            .module = m,
-                            .call = c,
-                            .session = c->session,
-                            .reply = c->reply,
-                            .held = c->held,
-                            .now_ms = c->now_ms};
-    enter(ctx);
+    init(ctx, m, c->held, c->now_ms);
+    ctx->call = c;
+    ctx->session = c->session;
+    ctx->reply = c->reply;
+    begin_running(ctx);
 }
 
 /* Whose contexts know no module. */
@@ -70,12 +79,8 @@ static struct module nobody = {.name = (char *)"?", .path = (char *)"?"};
 
 void context_init_detached(RedisModuleCtx *ctx, struct module *m)
 {
-    *ctx = (RedisModuleCtx){.get_api = api_get,
-                            .module = m ? m : &nobody,
-                            .held = ACCESS_EXCLUSIVE,
-                            .alone = true,
-                            .now_ms = clock_wall_ms()};
-    arena_init(&ctx->pool, POOL_CHUNK_BYTES);
+    init(ctx, m ? m : &nobody, ACCESS_EXCLUSIVE, clock_wall_ms());
+    ctx->alone = true;
 }
 
 void context_enter(RedisModuleCtx *ctx)
@@ -115,7 +120,16 @@ static void end_lengths(RedisModuleCtx *ctx)
     while (ctx->length_count > 0) {
         reply_set_deferred_array(ctx->reply, ctx->lengths[--ctx->length_count], 0);
     }
-    mem_free(ctx->lengths);
+    if (ctx->lengths != ctx->few_lengths) {
+        mem_free(ctx->lengths);
+    }
+}
+
+static void free_owned_block(RedisModuleCtx *ctx)
+{
+    if (ctx->owned != ctx->few_owned) {
+        mem_free(ctx->owned);
+    }
 }
 
 void context_free_owned(RedisModuleCtx *ctx)
@@ -129,7 +143,7 @@ void context_free_owned(RedisModuleCtx *ctx)
 void context_deinit_detached(RedisModuleCtx *ctx)
 {
     assert(ctx->owned_count == 0 && !ctx->in_unit);
-    mem_free(ctx->owned);
+    free_owned_block(ctx);
     end_lengths(ctx);
     arena_deinit(&ctx->pool);
 }
@@ -137,7 +151,7 @@ void context_deinit_detached(RedisModuleCtx *ctx)
 void context_end(RedisModuleCtx *ctx)
 {
     context_free_owned(ctx);
-    mem_free(ctx->owned);
+    free_owned_block(ctx);
     end_lengths(ctx);
     end_yielding(ctx);
     if (unlikely(modules_listen) && !ctx->call && !ctx->looks) {
@@ -167,14 +181,34 @@ void context_end_unit(RedisModuleCtx *ctx)
     }
 }
 
+/* A block of twice the size with what is in a full one, which is freed unless it is the context's
+ * own `few`. */
+static void *grown(void *block, const void *few, unsigned *capacity, size_t element_bytes)
+{
+    size_t had = *capacity * element_bytes;
+    *capacity *= 2;
+    if (block != few) {
+        return mem_realloc(block, 2 * had);
+    }
+    return memcpy(mem_alloc(2 * had), few, had);
+}
+
+void context_note_length(RedisModuleCtx *ctx, uint32_t handle)
+{
+    if (ctx->length_count == ctx->length_capacity) {
+        ctx->lengths =
+            grown(ctx->lengths, ctx->few_lengths, &ctx->length_capacity, sizeof(*ctx->lengths));
+    }
+    ctx->lengths[ctx->length_count++] = handle;
+}
+
 void context_own(RedisModuleCtx *ctx, void *thing, void (*destroy)(void *thing))
 {
     if (!ctx || !ctx->auto_memory) {
         return;
     }
     if (ctx->owned_count == ctx->owned_capacity) {
-        ctx->owned_capacity = ctx->owned_capacity ? 2 * ctx->owned_capacity : 16;
-        ctx->owned = mem_realloc(ctx->owned, ctx->owned_capacity * sizeof(*ctx->owned));
+        ctx->owned = grown(ctx->owned, ctx->few_owned, &ctx->owned_capacity, sizeof(*ctx->owned));
     }
     ctx->owned[ctx->owned_count++] = (struct context_owned){thing, destroy};
 }

@@ -15,6 +15,9 @@ struct auth_question;
 /* Why the module is called about a client that it has blocked (blocked.h). */
 enum blocked_cause { BLOCKED_NOT, BLOCKED_REPLY, BLOCKED_TIMEOUT, BLOCKED_END };
 
+/* So many things of a kind need no block of their own. */
+#define CONTEXT_FEW 8
+
 /* Something that is freed with the context (AutoMemory). */
 struct context_owned {
     void *thing;
@@ -42,10 +45,11 @@ struct RedisModuleCtx {
     bool auto_memory;
     bool in_unit;                /* what it tells the logs is one unit, which is open */
     struct radix keys_for_peers; /* that they are told at its end (replicate.h) */
-    struct context_owned *owned;
+    struct context_owned *owned; /* `few_owned`, or a block */
     unsigned owned_count, owned_capacity;
     struct arena pool; /* PoolAlloc, and what calls need */
-    uint32_t *lengths; /* replies whose lengths are told later, the innermost last */
+    uint32_t *lengths; /* replies whose lengths are told later, the innermost last; `few_lengths`,
+                          or a block */
     unsigned length_count, length_capacity;
     RedisModuleBlockedClient *blocks;  /* the client that this command has blocked, or NULL */
     RedisModuleBlockedClient *blocked; /* the blocked client that it is about, or NULL */
@@ -53,6 +57,8 @@ struct RedisModuleCtx {
     RedisModuleString *ready_key;    /* why the client may go on; NULL: no key */
     uint64_t client_id;              /* without a session */
     struct key_request *key_request; /* it is asked where its command's keys are; else NULL */
+    struct context_owned few_owned[CONTEXT_FEW]; /* not set to zero, as what follows */
+    uint32_t few_lengths[CONTEXT_FEW];
 };
 
 /* A context for a command, and for any other reason; held is what the caller holds. Until its end
@@ -60,6 +66,9 @@ struct RedisModuleCtx {
 void context_begin_call(RedisModuleCtx *ctx, struct module *m, struct call *c)
     REQUIRES(keyspace_lock);
 void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
+    REQUIRES(keyspace_lock);
+/* The same at a time that is known, in exclusive mode. */
+void context_begin_at(RedisModuleCtx *ctx, struct module *m, int64_t now_ms)
     REQUIRES(keyspace_lock);
 /* Frees what the context looks after, and ends the unit of what it has told. */
 void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
@@ -77,6 +86,8 @@ void context_free_owned(RedisModuleCtx *ctx);
  */
 RedisModuleCtx *context_current(void);
 
+/* Notes an aggregate whose length will be told later: reply_deferred's handle. */
+void context_note_length(RedisModuleCtx *ctx, uint32_t handle);
 /* Where AutoMemory is on the thing is freed with the context, unless it is disowned before. */
 void context_own(RedisModuleCtx *ctx, void *thing, void (*destroy)(void *thing));
 /* False when the context did not own it. */

@@ -1,6 +1,5 @@
 /* GetContextFlags: how the server is, and who calls. */
 #include "base/clock.h"
-#include "engine/config.h"
 #include "engine/fork_child.h"
 #include "engine/gate.h"
 #include "engine/identity.h"
@@ -23,19 +22,6 @@ static bool (*link_is_up)(void);
 void module_set_link(bool (*is_up)(void))
 {
     link_is_up = is_up;
-}
-
-/* Whether the option has another value than this one. */
-static bool option_differs(const char *name, const char *value)
-{
-    const struct option *option = config_find(slice_cstr(name));
-    struct buf text = {0};
-    if (option) {
-        option_format(option, &text);
-    }
-    bool differs = option && !slice_equal(buf_slice(&text), slice_cstr(value));
-    buf_deinit(&text);
-    return differs;
 }
 
 static int caller_flags(RedisModuleCtx *ctx)
@@ -87,8 +73,8 @@ static int memory_flags(void)
 static int server_flags(uint32_t shut)
 {
     int flags = 0;
-    flags |= option_differs("appendonly", "no") ? REDISMODULE_CTX_FLAGS_AOF : 0;
-    flags |= option_differs("save", "") ? REDISMODULE_CTX_FLAGS_RDB : 0;
+    flags |= aof_is_enabled() ? REDISMODULE_CTX_FLAGS_AOF : 0;
+    flags |= save_has_points() ? REDISMODULE_CTX_FLAGS_RDB : 0;
     flags |= shut & GATE_LOADING ? REDISMODULE_CTX_FLAGS_LOADING : 0;
     flags |= shut & GATE_LOADING_ASIDE ? REDISMODULE_CTX_FLAGS_ASYNC_LOADING : 0;
     flags |= save_has_child() || aof_has_child() || fork_child_module_runs()

@@ -1,8 +1,10 @@
 /* See key_events.h. */
 #include "module/key_events.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "engine/execute.h"
 #include "engine/gate.h"
 #include "engine/identity.h"
 #include "engine/modules.h"
@@ -32,6 +34,7 @@ struct note {
     struct note *next;
     enum event_class class;
     int db_index;
+    int64_t now_ms;
     uint64_t skips; /* subscriptions whose own callbacks made it */
     RedisModuleString *key;
     const char *event; /* a name's, or the bytes below */
@@ -42,6 +45,12 @@ struct name {
     struct name *next;
     char text[];
 };
+
+/* A name at the address at which it came: the same that it had, nearly always. */
+struct known_name {
+    const char *event, *name;
+};
+#define KNOWN_NAMES 16
 
 struct job {
     struct job *next;
@@ -57,8 +66,11 @@ static struct {
     unsigned count;
     struct note *first, **last;
     struct job *first_job, **last_job;
+    struct note *kept_note; /* for the next note, which is the only one most of the time */
+    RedisModuleString *kept_key;
     struct name *names[NAME_BUCKETS];
     unsigned name_count;
+    struct known_name known[KNOWN_NAMES];
     uint64_t active; /* subscriptions that are being told, innermost and outer ones */
     bool telling, working;
 } state;
@@ -80,11 +92,23 @@ static const struct {
 };
 #define CLASS_COUNT (sizeof(classes) / sizeof(classes[0]))
 
+/* By numbers of bits: a class's type, and a type's class. */
+static int type_of_bit[8 * sizeof(unsigned)];
+static unsigned class_of_bit[8 * sizeof(int)];
+
+static void fill_bits(void)
+{
+    for (size_t i = 0; i < CLASS_COUNT; i++) {
+        type_of_bit[__builtin_ctz(classes[i].class)] = classes[i].type;
+        class_of_bit[__builtin_ctz((unsigned)classes[i].type)] = classes[i].class;
+    }
+}
+
 static unsigned classes_of(int types)
 {
     unsigned result = 0;
-    for (size_t i = 0; i < CLASS_COUNT; i++) {
-        result |= types & classes[i].type ? classes[i].class : 0;
+    for (unsigned left = (unsigned)types; left; left &= left - 1) {
+        result |= class_of_bit[__builtin_ctz(left)];
     }
     return result;
 }
@@ -92,18 +116,18 @@ static unsigned classes_of(int types)
 static int types_of(unsigned wanted)
 {
     int result = 0;
-    for (size_t i = 0; i < CLASS_COUNT; i++) {
-        result |= wanted & classes[i].class ? classes[i].type : 0;
+    for (; wanted; wanted &= wanted - 1) {
+        result |= type_of_bit[__builtin_ctz(wanted)];
     }
     return result;
 }
 
 /* ---- noting ---- */
 
-/* The text at an address that is this name's for good: modules (RediSearch) keep the addresses of
- * those that they have met, and compare no texts afterwards. NULL: there are too many names. */
-static const char *name_of(const char *event, size_t len)
+/* NULL: there are too many names. */
+static const char *find_name(const char *event)
 {
+    size_t len = strlen(event);
     struct name **place = &state.names[hash_bytes(event, len) % NAME_BUCKETS];
     for (; *place; place = &(*place)->next) {
         if (strcmp((*place)->text, event) == 0) {
@@ -121,19 +145,59 @@ static const char *name_of(const char *event, size_t len)
     return name->text;
 }
 
+/* The text at an address that is this name's for good: modules (RediSearch) keep the addresses of
+ * those that they have met, and compare no texts afterwards. NULL: there are too many names. */
+static const char *name_of(const char *event)
+{
+    struct known_name *known = &state.known[(uintptr_t)event % KNOWN_NAMES];
+    if (known->event != event || strcmp(known->name, event) != 0) {
+        const char *name = find_name(event);
+        if (!name) {
+            return NULL;
+        }
+        *known = (struct known_name){event, name};
+    }
+    return known->name;
+}
+
+static struct note *create_note(const char *event)
+{
+    const char *name = name_of(event);
+    struct note *n = state.kept_note;
+    if (unlikely(!name)) {
+        size_t bytes = strlen(event) + 1;
+        n = mem_alloc(sizeof(*n) + bytes);
+        n->event = memcpy(n->bytes, event, bytes);
+        return n;
+    }
+    if (!n) {
+        n = mem_alloc(sizeof(*n));
+    }
+    state.kept_note = NULL;
+    n->event = name;
+    return n;
+}
+
+static void end_note(struct note *n)
+{
+    text_give_back(&state.kept_key, n->key);
+    if (state.kept_note) {
+        mem_free(n);
+    } else {
+        state.kept_note = n;
+    }
+}
+
+/* The time is that of the call that makes it happen, if one does. */
 static void on_event(enum event_class class, const char *event, int db, struct slice key)
 {
-    size_t len = strlen(event);
-    const char *name = name_of(event, len);
-    struct note *n = mem_alloc(sizeof(*n) + (name ? 0 : len + 1));
-    *n = (struct note){.class = class,
-                       .db_index = db,
-                       .skips = state.active,
-                       .key = text_create(key),
-                       .event = name};
-    if (!name) {
-        n->event = memcpy(n->bytes, event, len + 1);
-    }
+    struct note *n = create_note(event);
+    n->next = NULL;
+    n->class = class;
+    n->db_index = db;
+    n->now_ms = call_running ? call_running->now_ms : keyspace_time_ms(clock_wall_ms());
+    n->skips = state.active;
+    n->key = text_create_kept(&state.kept_key, key);
     *state.last = n;
     state.last = &n->next;
     keyspace_has_work = true;
@@ -161,7 +225,7 @@ static void tell_one(const struct note *n, unsigned index) REQUIRES(keyspace_loc
     }
     RedisModuleCtx ctx;
     state.active = n->skips | bit; /* what it does now is of its own making */
-    context_begin(&ctx, s.module, ACCESS_EXCLUSIVE);
+    context_begin_at(&ctx, s.module, n->now_ms);
     ctx.db_index = n->db_index;
     s.callback(&ctx, types_of(n->class), n->event, n->key);
     context_end(&ctx);
@@ -181,8 +245,7 @@ static void tell_notes(void) REQUIRES(keyspace_lock)
         for (unsigned i = 0; i < state.count; i++) {
             tell_one(n, i);
         }
-        text_release(n->key);
-        mem_free(n);
+        end_note(n);
     }
     state.telling = false;
 }
@@ -324,6 +387,7 @@ void key_events_setup(void)
 {
     state.last = &state.first;
     state.last_job = &state.first_job;
+    fill_bits();
     modules_set_teller(tell);
     keyspace_set_listener_work(tell_at_end);
 }
@@ -337,9 +401,11 @@ void key_events_teardown(void) NO_THREAD_SAFETY_ANALYSIS
     while (state.first) {
         struct note *n = state.first;
         state.first = n->next;
-        text_release(n->key);
-        mem_free(n);
+        end_note(n);
     }
+    mem_free(state.kept_note);
+    state.kept_note = NULL;
+    text_drop_kept(&state.kept_key);
     for (struct job *j; (j = take_job());) {
         mem_free(j);
     }
@@ -349,6 +415,7 @@ void key_events_teardown(void) NO_THREAD_SAFETY_ANALYSIS
             mem_free(name);
         }
     }
+    memset(state.known, 0, sizeof(state.known));
     state.name_count = 0;
     state.count = 0;
     modules_listen = false;

@@ -22,9 +22,22 @@
 
 /* ---- opening ---- */
 
-struct keyref *key_look(RedisModuleKey *k)
+static void look_anew(RedisModuleKey *k) REQUIRES(keyspace_lock)
 {
     db_open(&k->ref, k->db, &k->key, k->ctx->now_ms, DB_NO_TOUCH | DB_NO_STATS);
+    k->moment = db_moment(); /* behind it: what was over is gone */
+}
+
+struct keyref *key_look(RedisModuleKey *k)
+{
+    struct db_moment now = db_moment();
+    if (!db_moment_is(&k->moment, &now)) {
+        look_anew(k);
+    } else if (KEYDB_DEBUG) {
+        struct keyref before = k->ref;
+        look_anew(k);
+        assert(k->ref.slot == before.slot && k->ref.entry == before.entry);
+    }
     return &k->ref;
 }
 
@@ -68,6 +81,8 @@ RedisModuleKey *key_open(RedisModuleCtx *ctx, RedisModuleString *name, int mode)
     k->db = db;
     k->name = text_acquire(name);
     k->key = (struct key){text_slice(name), key.hash};
+    k->ref = ref;
+    k->moment = db_moment();
     k->mode = mode;
     context_own(ctx, k, destroy_owned);
     return k;

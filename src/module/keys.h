@@ -1,6 +1,6 @@
 /* RedisModuleKey: a key that a module has open. Several may be open, and the database may change
- * between two uses by any of them or by a call; so the handle has no pointer to the entry but finds
- * it anew for each function: key_look. State: keyspace. */
+ * between two uses by any of them or by a call; so each function asks key_look for the entry, which
+ * finds it anew wherever it may have moved. State: keyspace. */
 #ifndef MODULE_KEYS_H
 #define MODULE_KEYS_H
 
@@ -15,7 +15,8 @@ struct RedisModuleKey {
     struct key key;                  /* of it, hashed */
     int mode;                        /* REDISMODULE_READ, _WRITE, _OPEN_KEY_ */
     bool closed_silently;            /* nobody is told of changes when it is closed */
-    struct keyref ref;               /* key_look's result */
+    struct keyref ref;               /* key_look's result, */
+    struct db_moment moment;         /* as of then */
     char scratch[STRING_VIEW_BYTES]; /* a number's text that StringDMA has given out */
     void *walk;                      /* a range or iterator that its file keeps; NULL: none */
     void (*end_walk)(RedisModuleKey *k);

@@ -14,6 +14,9 @@
 /* Keys of one command that are looked for at once; of one with more all are. */
 #define FEW_KEYS 16
 
+/* Words of a command that need no block of their own. */
+#define FEW_WORDS 16
+
 /* Outside of a command (a timer) there is no call whose change it is. */
 static void count_change(RedisModuleCtx *ctx)
 {
@@ -95,15 +98,12 @@ void replicate_keys(RedisModuleCtx *ctx)
 
 /* ---- telling ---- */
 
+/* With propagate_on. */
 static void tell(RedisModuleCtx *ctx, unsigned targets, int argc, const struct slice *argv)
     REQUIRES(keyspace_lock)
 {
     struct call told = {.db = db_at(context_db(ctx))};
     unsigned aimed = propagate_aimed();
-    count_change(ctx);
-    if (!propagate_on) {
-        return;
-    }
     context_begin_unit(ctx);
     if (propagate_peers && aimed & targets & PROPAGATE_TO_PEERS && !note_keys(ctx, argc, argv)) {
         targets &= ~PROPAGATE_TO_PEERS;
@@ -134,20 +134,33 @@ static int rm_replicate(RedisModuleCtx *ctx, const char *name, const char *forma
     if (w.flags & WORDS_NO_REPLICAS) {
         targets &= ~(PROPAGATE_TO_REPLICAS | PROPAGATE_TO_PEERS);
     }
-    tell(ctx, targets, w.argc, w.argv);
+    count_change(ctx);
+    if (propagate_on) {
+        tell(ctx, targets, w.argc, w.argv);
+    }
     return REDISMODULE_OK;
 }
 
 /* The command as it came, by the name that every server knows. */
+static void tell_call(RedisModuleCtx *ctx, const struct call *c) REQUIRES(keyspace_lock)
+{
+    struct slice few[FEW_WORDS], *words = few;
+    if (c->argc > FEW_WORDS) {
+        words = arena_alloc(&ctx->pool, (size_t)c->argc * sizeof(*words));
+    }
+    memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
+    words[0] = command_word(c->cmd);
+    tell(ctx, PROPAGATE_TO_ALL, c->argc, words);
+}
+
 static int rm_replicate_verbatim(RedisModuleCtx *ctx)
 {
     keyspace_assert_exclusive();
-    struct call *c = ctx->call;
-    if (c) {
-        struct slice *words = arena_alloc(&ctx->pool, (size_t)c->argc * sizeof(*words));
-        memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
-        words[0] = command_word(c->cmd);
-        tell(ctx, PROPAGATE_TO_ALL, c->argc, words);
+    if (ctx->call) {
+        count_change(ctx);
+        if (propagate_on) {
+            tell_call(ctx, ctx->call);
+        }
     }
     return REDISMODULE_OK;
 }

@@ -1,7 +1,6 @@
 /* Replies of modules: written where the command's own reply goes. Without a client nothing is
  * written, and that is no error. */
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/num.h"
 #include "module/call_replies.h"
 #include "module/context.h"
@@ -153,15 +152,6 @@ enum aggregate {
     AGGREGATE_PUSH
 };
 
-static void note_length(RedisModuleCtx *ctx)
-{
-    if (ctx->length_count == ctx->length_capacity) {
-        ctx->length_capacity = ctx->length_capacity ? 2 * ctx->length_capacity : 8;
-        ctx->lengths = mem_realloc(ctx->lengths, ctx->length_capacity * sizeof(*ctx->lengths));
-    }
-    ctx->lengths[ctx->length_count++] = reply_deferred(ctx->reply);
-}
-
 static int begin(RedisModuleCtx *ctx, enum aggregate kind, long len)
 {
     if (!ctx->reply) {
@@ -172,7 +162,7 @@ static int begin(RedisModuleCtx *ctx, enum aggregate kind, long len)
     }
     uint64_t count = len < 0 ? 0 : (uint64_t)len;
     if (len == REDISMODULE_POSTPONED_LEN) {
-        note_length(ctx);
+        context_note_length(ctx, reply_deferred(ctx->reply));
     } else if (kind == AGGREGATE_ARRAY) {
         reply_array(ctx->reply, count);
     } else if (kind == AGGREGATE_MAP) {

@@ -11,12 +11,14 @@
 
 /* StringAppendBuffer's block is at least so much larger than what is in it. */
 #define GROWTH_BYTES 64
+/* Room of a string that is kept for the next one. */
+#define KEPT_ROOM ((size_t)128)
 
 /* ---- for the server's side ---- */
 
-RedisModuleString *text_create(struct slice bytes)
+/* The block's bytes are at least one more than these. */
+static inline RedisModuleString *init(RedisModuleString *s, struct slice bytes)
 {
-    RedisModuleString *s = mem_alloc(sizeof(*s) + bytes.len + 1);
     atomic_init(&s->refs, 1);
     s->len = bytes.len;
     s->ptr = s->inline_bytes;
@@ -28,6 +30,22 @@ RedisModuleString *text_create(struct slice bytes)
     }
     s->inline_bytes[bytes.len] = '\0';
     return s;
+}
+
+RedisModuleString *text_create(struct slice bytes)
+{
+    RedisModuleString *s = mem_alloc(sizeof(*s) + bytes.len + 1);
+    return init(s, bytes);
+}
+
+RedisModuleString *text_create_kept(RedisModuleString **kept, struct slice bytes)
+{
+    if (bytes.len >= KEPT_ROOM) {
+        return text_create(bytes);
+    }
+    RedisModuleString *s = *kept ? *kept : mem_alloc(sizeof(*s) + KEPT_ROOM);
+    *kept = NULL;
+    return init(s, bytes);
 }
 
 /* Whether a NUL can be put behind the blob's bytes, where nobody else looks. */
@@ -56,16 +74,38 @@ RedisModuleString *text_acquire(RedisModuleString *s)
     return s;
 }
 
+static bool is_shared(const RedisModuleString *s)
+{
+    return atomic_load_explicit(&((RedisModuleString *)s)->refs, memory_order_acquire) != 1;
+}
+
 void text_release(RedisModuleString *s)
 {
-    /* Release and acquire: who frees it comes after all who have read it. */
-    if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) {
+    /* Release and acquire: who frees it comes after all who have read it. The only holder need not
+     * count, since nobody can become another one. */
+    if (!is_shared(s) || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) {
         if (s->blob) {
             blob_release(&s->blob);
         }
         mem_free(s->grown);
         mem_free(s);
     }
+}
+
+/* (One that was long from the start, or has grown, has no block of that size.) */
+void text_give_back(RedisModuleString **kept, RedisModuleString *s)
+{
+    if (*kept || is_shared(s) || s->len >= KEPT_ROOM || s->grown) {
+        text_release(s);
+    } else {
+        *kept = s;
+    }
+}
+
+void text_drop_kept(RedisModuleString **kept)
+{
+    mem_free(*kept);
+    *kept = NULL;
 }
 
 size_t text_memory_bytes(const RedisModuleString *s)
@@ -83,11 +123,6 @@ RedisModuleString *text_give(RedisModuleCtx *ctx, RedisModuleString *s)
 {
     context_own(ctx, s, destroy_text);
     return s;
-}
-
-static bool is_shared(const RedisModuleString *s)
-{
-    return atomic_load_explicit(&((RedisModuleString *)s)->refs, memory_order_acquire) != 1;
 }
 
 /* ---- for modules ---- */

@@ -25,6 +25,13 @@ struct RedisModuleString {
 RedisModuleString *text_create(struct slice bytes);
 /* A new string of an argument, which large ones share with the request. */
 RedisModuleString *text_create_argument(struct slice bytes, struct blob *blob);
+/* A new string for a short while, whose end is text_give_back: its block is `*kept` where there is
+ * one that fits, which is NULL then. */
+RedisModuleString *text_create_kept(RedisModuleString **kept, struct slice bytes);
+/* One reference less. The block stays in `*kept` for the next one, unless there is one already, or
+ * others hold the string; text_drop_kept frees it. */
+void text_give_back(RedisModuleString **kept, RedisModuleString *s);
+void text_drop_kept(RedisModuleString **kept);
 /* One reference more; returns the string. One less; the last one frees. */
 RedisModuleString *text_acquire(RedisModuleString *s);
 void text_release(RedisModuleString *s);

@@ -77,6 +77,8 @@ void aof_halt(void) REQUIRES(gil);
 void aof_begin_anew(void) REQUIRES(gil);
 /* True while a child rewrites: there is one child at a time. */
 bool aof_has_child(void);
+/* What appendonly says. */
+bool aof_is_enabled(void);
 /* Before the end: a child is ended; the log is written and synced. False (logged) when that fails.
  */
 bool aof_before_exit(void) REQUIRES(gil);

@@ -8,6 +8,11 @@
 
 struct aof_settings aof_settings;
 
+bool aof_is_enabled(void)
+{
+    return aof_settings.enabled;
+}
+
 /* The child syncs its file once, at its end. */
 static bool without_effect;
 

@@ -50,6 +50,8 @@ bool save_has_child(void);
  * time; the keyspace lock is held at the beginning. */
 void save_transfer_begins(void) REQUIRES_SHARED(keyspace_lock);
 void save_transfer_ended(void);
+/* True when `save` names a point. */
+bool save_has_points(void);
 /* Unix seconds of the last save that succeeded, or of the start. */
 int64_t save_last_s(void);
 

@@ -10,6 +10,11 @@
 
 struct save_settings save_settings;
 
+bool save_has_points(void)
+{
+    return save_settings.point_count > 0;
+}
+
 static struct {
     bool del_sync_files;
     int sanitize_mode;

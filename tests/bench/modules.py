@@ -3,7 +3,8 @@
 CPU an operation; what a loaded module costs plain GET and SET of ours; and what threads of a module and clients leave
 each other.  See README.md in this folder.
 
-    tests/bench/modules.py [--quick] [--only BF.ADD,JSON.GET,FT.SEARCH,plain,fair] [--json FILE] [--server PATH]
+    tests/bench/modules.py [--quick] [--instructions] [--only BF.ADD,JSON.GET,FT.SEARCH,plain,fair] [--json FILE]
+                           [--server PATH]
 """
 
 import argparse
@@ -13,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import modules_instructions  # noqa: E402
 from load import Generator, pairs, series  # noqa: E402
 from report import Measure, ratio_measure, save_json, table  # noqa: E402
 from rows_load import load_note  # noqa: E402
@@ -31,24 +33,27 @@ DOCUMENTS = 10000
 INDEX_WAIT_S = 60.0
 
 
-def load_filter(server):
+# Data are there before; of all but the filter one in `share`.
+def load_filter(server, share=1):
+    del share
     server.call("BF.RESERVE", "filter", "0.01", "1000000")
 
 
-def load_documents(server):
+def load_documents(server, share=1):
     with server.client() as client:
-        for i in range(1000):
+        for i in range(1000 // share):
             client.call("JSON.SET", "j:%012d" % i, "$", '{"name":"name %d","n":%d,"list":[1,2,3],"deep":{"x":"y"}}' % (i, i))
 
 
-def load_index(server):
-    """Titles of which each word stands in one of ten, and one word in one of a thousand."""
+def load_index(server, share=1):
+    """Titles of which each word stands in one of ten, and one word in ten of all."""
+    documents = DOCUMENTS // share
     with server.client() as client:
         client.call("FT.CREATE", "idx", "PREFIX", "1", "doc:", "SCHEMA", "title", "TEXT", "n", "NUMERIC", "SORTABLE")
-        for i in range(DOCUMENTS):
-            client.call("HSET", "doc:%d" % i, "title", "common word%d rare%012d" % (i % 10, i % 1000), "n", i)
+        for i in range(documents):
+            client.call("HSET", "doc:%d" % i, "title", "common word%d rare%012d" % (i % 10, i % (documents // 10)), "n", i)
         deadline_s = time.monotonic() + INDEX_WAIT_S
-        while client.call("FT.SEARCH", "idx", "common", "LIMIT", "0", "0")[0] != DOCUMENTS:
+        while client.call("FT.SEARCH", "idx", "common", "LIMIT", "0", "0")[0] != documents:
             if time.monotonic() > deadline_s:
                 raise RuntimeError("the index does not get ready")
             time.sleep(0.05)
@@ -62,10 +67,13 @@ CASES = (
     ("JSON.SET", "rejson.so", load_documents, 1000, "json.set j:__rand_int__ $.n 7"),
     ("FT.SEARCH", "redisearch.so", load_index, 1000, "ft.search idx rare__rand_int__ nocontent"),
 )
+PLAIN_MODULES = ("redisbloom.so", "rejson.so", "redisearch.so")
 
 
 class Bench:
-    """What load.py asks of one."""
+    """What load.py asks of one, and callgrind.py."""
+
+    clients, pipelines = CLIENTS, PIPELINES
 
     def __init__(self, options):
         self.generator = Generator(options.generator, options.generator_core)
@@ -73,17 +81,25 @@ class Bench:
         self.window_s = 0.5 if options.quick else 1.5
         self.retry_budget_s = 30.0 if options.quick else 240.0
         self.pair_count = 3 if options.quick else 5
+        self.instruction_runs = (1000, 4000) if options.quick else (4000, 16000)
         self.running = []
 
-    def server(self, path, module, threads=1, cores=None):
-        server = Server(path, threads, cores or self.server_core, options={"loadmodule": [module]} if module else None)
+    def server(self, path, threads=1, cores=None, wrapper=(), options=None):
+        server = Server(path, threads, cores or self.server_core, wrapper, options)
         server.__enter__()
         self.running.append(server)
         return server
 
+    def server_with(self, path, module, threads=1, cores=None):
+        return self.server(path, threads, cores, options=modules_instructions.load_module(module))
+
+    def end(self, server):
+        self.running.remove(server)
+        server.stop()
+
     def end_all(self):
         while self.running:
-            self.running.pop().stop()
+            self.end(self.running[-1])
 
 
 def measure_pair(bench, row, name, contestants, arguments, goal):
@@ -98,7 +114,9 @@ def measure_pair(bench, row, name, contestants, arguments, goal):
 def measure_case(bench, options, row, case):
     name, module, load, keyspace, command = case
     path = os.path.join(FOLDER, module)
-    contestants = {"ours": bench.server(options.server, path), "oracle": bench.server(options.oracle, path)}
+    if options.instructions:
+        return modules_instructions.measure_case(bench, options, row, case, path, GOAL)
+    contestants = {"ours": bench.server_with(options.server, path), "oracle": bench.server_with(options.oracle, path)}
     for server in contestants.values():
         load(server)
     return measure_pair(bench, row, name, contestants, ["-r", keyspace] + command.split(), GOAL)
@@ -106,8 +124,11 @@ def measure_case(bench, options, row, case):
 
 def measure_plain(bench, options, row):
     """Ours with a module, and (as the "oracle") ours without."""
-    contestants = {"ours": bench.server(options.server, os.path.join(FOLDER, "redisbloom.so")),
-                   "oracle": bench.server(options.server, None)}
+    if options.instructions:
+        modules = [os.path.join(FOLDER, name) for name in PLAIN_MODULES]
+        return modules_instructions.measure_plain(bench, options, row, modules, PLAIN_GOAL, GOAL)
+    contestants = {"ours": bench.server_with(options.server, os.path.join(FOLDER, "redisbloom.so")),
+                   "oracle": bench.server_with(options.server, None)}
     measures = []
     for command in ("set", "get"):
         measures += measure_pair(bench, row, "%s with a module; without" % command.upper(), contestants,
@@ -145,7 +166,7 @@ def measure_fair(bench, options, row):
     cores = "%s,%s" % (options.generator_core, options.server_core)
     for who, path, threads in (("1 server thread", options.server, 1), ("2 server threads", options.server, 2),
                                ("redis-server", options.oracle, 1)):
-        measures += measure_fair_server(bench, bench.server(path, THREADS_MODULE, threads, cores), row, who)
+        measures += measure_fair_server(bench, bench.server_with(path, THREADS_MODULE, threads, cores), row, who)
         bench.end_all()
     return measures
 
@@ -153,6 +174,8 @@ def measure_fair(bench, options, row):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--only", default="", help="of the names of cases, plain and fair, these")
+    parser.add_argument("--instructions", action="store_true",
+                        help="user instructions under callgrind in the place of CPU time (not of fair)")
     add_options(parser, os.path.join(FOLDER, "redis-server"))
     return parser.parse_args()
 
@@ -164,7 +187,8 @@ def main():
     bench, measures, failed = Bench(options), [], []
     jobs = [(case[0], lambda row, case=case: measure_case(bench, options, row, case)) for case in CASES]
     jobs.append(("plain", lambda row: measure_plain(bench, options, row)))
-    jobs.append(("fair", lambda row: measure_fair(bench, options, row)))
+    if not options.instructions:
+        jobs.append(("fair", lambda row: measure_fair(bench, options, row)))
     for row, (name, job) in enumerate(jobs, 1):
         if wanted and name.lower() not in wanted:
             continue

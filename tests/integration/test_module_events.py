@@ -70,6 +70,20 @@ def test_more_names_than_are_kept(both):
             assert [line.split()[2].decode() for line in log(c, "key")] == names
 
 
+def test_keys_that_a_module_keeps(both):
+    """Short ones and long ones, several in a command, and others between them."""
+    keys = ["kept" + str(n) * length for n, length in enumerate((1, 200, 1, 123, 124, 128, 5, 1))]
+    with both.connect() as c:
+        c.ok("EV.LISTEN", "yes")
+        for _ in range(3):
+            c.ok("MSET", "a", 1, keys[0], 1, keys[1], 1, "x" * 300, 1)
+            for key in keys[2:]:
+                c.ok("SET", key, 1)
+                c.ok("SET", "between", 1)
+            assert c.call("EV.KEPT") == [key.encode() for key in keys]
+            c.call("EV.LOG")
+
+
 def test_expired_keys(both):
     with both.connect() as c:
         c.ok("EV.LISTEN", "yes")

@@ -14,6 +14,8 @@ static char lines[LINES_MAX][LINE_BYTES];
 static int line_count;
 static int listens; /* to keys */
 static int progress_count;
+static RedisModuleString *kept[8]; /* keys of events */
+static int kept_count;
 static uint64_t loop_part;
 
 #define NOTE(...)                                                                                  \
@@ -75,7 +77,8 @@ static void check_address(const char *event)
     }
 }
 
-/* Changes of keys "job..." make a job, which counts in "jobs"; those of "told..." are told on. */
+/* Changes of keys "job..." make a job, which counts in "jobs"; those of "told..." are told on; the
+ * names of "kept..." are kept. */
 static int on_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleString *key)
 {
     const char *name = RedisModule_StringPtrLen(key, NULL);
@@ -96,6 +99,24 @@ static int on_key(RedisModuleCtx *ctx, int type, const char *event, RedisModuleS
     if (strncmp(name, "told", 4) == 0) {
         RedisModule_Replicate(ctx, "RPUSH", "cs", "telling", key);
     }
+    if (strncmp(name, "kept", 4) == 0 && kept_count < 8) {
+        RedisModule_RetainString(NULL, key);
+        kept[kept_count++] = key;
+    }
+    return REDISMODULE_OK;
+}
+
+/* EV.KEPT: the keys that were kept, which are let go of. */
+static int ev_kept(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
+{
+    (void)argv;
+    (void)argc;
+    RedisModule_ReplyWithArray(ctx, kept_count);
+    for (int i = 0; i < kept_count; i++) {
+        RedisModule_ReplyWithString(ctx, kept[i]);
+        RedisModule_FreeString(NULL, kept[i]);
+    }
+    kept_count = 0;
     return REDISMODULE_OK;
 }
 
@@ -387,6 +408,7 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         {"ev.cron", ev_cron},       {"ev.timer", ev_timer},   {"ev.stop", ev_stop},
         {"ev.info", ev_info},       {"ev.pipe", ev_pipe},     {"ev.turn", ev_turn},
         {"ev.clients", ev_clients}, {"ev.loop", ev_loop},     {"ev.progress", ev_progress},
+        {"ev.kept", ev_kept},
     };
     (void)argv;
     (void)argc;

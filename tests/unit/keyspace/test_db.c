@@ -176,6 +176,44 @@ static void test_take_hands_the_entry_over(void **state)
     assert_value(db_at(1), "to", NULL, NOW + 50);
 }
 
+/* Whether places may have changed since the last call. */
+static bool has_passed(struct db_moment *last) REQUIRES(keyspace_lock)
+{
+    struct db_moment before = *last;
+    *last = db_moment();
+    return !db_moment_is(&before, last);
+}
+
+static void test_moments(void **state)
+{
+    (void)state;
+    fixture_set(db_at(0), "k", "v", ENTRY_NO_EXPIRY, NOW);
+    keyspace_lock_exclusive();
+    struct db_moment last = db_moment();
+    struct keyref ref = fixture_open(db_at(0), "k", NOW);
+    fixture_read(db_at(0), "none", NOW);
+    assert_false(has_passed(&last));
+    db_set_expiry(&ref, NOW + 5);
+    assert_true(has_passed(&last));
+    fixture_open(db_at(0), "k", NOW + 5); /* which takes it out */
+    assert_true(has_passed(&last));
+    ref = fixture_open(db_at(0), "k", NOW);
+    assert_false(has_passed(&last));
+    db_put(&ref, string_create(SLICE("k"), SLICE("v"), ENTRY_NO_EXPIRY));
+    assert_true(has_passed(&last));
+    db_put(&ref, string_create(SLICE("k"), SLICE("w"), ENTRY_NO_EXPIRY));
+    assert_true(has_passed(&last));
+    db_swap(db_at(0), db_at(1));
+    assert_true(has_passed(&last));
+    db_flush(db_at(1), false);
+    assert_true(has_passed(&last));
+    keyspace_unlock_exclusive();
+    keyspace_lock_exclusive();
+    assert_true(has_passed(&last));
+    assert_false(has_passed(&last));
+    keyspace_unlock_exclusive();
+}
+
 static void test_hits_misses_and_clocks(void **state)
 {
     (void)state;
@@ -535,6 +573,7 @@ int main(void)
         DB_TEST(test_expiry_is_set_and_removed),
         DB_TEST(test_verbs_of_value_move_entries),
         DB_TEST(test_take_hands_the_entry_over),
+        DB_TEST(test_moments),
         DB_TEST(test_hits_misses_and_clocks),
         DB_TEST(test_flush),
         DB_TEST(test_swap),
