@@ -158,6 +158,15 @@ void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stam
     }
 }
 
+void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t until_ms)
+{
+    uintptr_t *slot = find(d, db, key);
+    struct conflict *x = slot ? table_entry(*slot) : NULL;
+    if (x && until_ms > x->first_ms) {
+        x->first_ms = x->last_ms = until_ms;
+    }
+}
+
 void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
 {
     d->seen = stamp;
