@@ -158,12 +158,12 @@ void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stam
     }
 }
 
-void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t until_ms)
+void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t now_ms)
 {
     uintptr_t *slot = find(d, db, key);
     struct conflict *x = slot ? table_entry(*slot) : NULL;
-    if (x && until_ms > x->first_ms) {
-        x->first_ms = x->last_ms = until_ms;
+    if (x && x->first_ms <= now_ms) {
+        x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS;
     }
 }
 

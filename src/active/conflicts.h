@@ -50,8 +50,8 @@ void conflicts_note_same(struct conflicts *d, int db, struct slice key, int64_t 
 /* The key, which is in conflict, may have lost something by the write with this stamp that somebody
  * else has: he is to be heard first, who tells it when he has seen that write. */
 void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stamp, int64_t now_ms);
-/* The key, which is in conflict, is not told before that time. */
-void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t until_ms);
+/* The key, which is in conflict, is not told for a while (CONFLICT_PATIENCE_MS), once. */
+void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t now_ms);
 /* All nodes have seen the writes up to this stamp (origins_stable). */
 void conflicts_all_seen(struct conflicts *d, uint64_t stamp);
 /* The content is exact again from a state or whole write with this stamp on: nobody can see the key

@@ -123,7 +123,7 @@ void merge_apply_state(struct merge *m, struct unit *unit, const struct unit_com
      * that. */
     m->conflicts_seen++;
     conflicts_note(m->conflicts, s.db, s.key, unit->dot.stamp - 1, now_ms);
-    conflicts_put_off(m->conflicts, s.db, s.key, now_ms + CONFLICT_PATIENCE_MS);
+    conflicts_put_off(m->conflicts, s.db, s.key, now_ms);
 }
 
 void merge_take_waiting_also(struct merge *m, const struct version_vector *also, int64_t now_ms)

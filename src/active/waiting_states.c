@@ -14,6 +14,12 @@ void waiting_states_deinit(struct waiting_states *s)
 bool waiting_states_add(struct waiting_states *s, uint64_t number, struct dot cause,
                         int64_t until_ms)
 {
+    struct waiting_state *last = s->count ? &s->rows[s->count - 1] : NULL;
+    if (last && last->number + last->count == number && last->cause.place == cause.place &&
+        last->until_ms == until_ms) {
+        last->count++;
+        return true;
+    }
     if (s->count == WAITING_STATES_MAX) {
         return false;
     }
@@ -21,7 +27,7 @@ bool waiting_states_add(struct waiting_states *s, uint64_t number, struct dot ca
         s->capacity = s->capacity ? 2 * s->capacity : 16;
         s->rows = mem_realloc(s->rows, s->capacity * sizeof(*s->rows));
     }
-    s->rows[s->count++] = (struct waiting_state){number, cause, until_ms};
+    s->rows[s->count++] = (struct waiting_state){number, 1, cause, until_ms};
     return true;
 }
 
@@ -36,8 +42,11 @@ bool waiting_states_next(struct waiting_states *s, const struct origins *o,
         if (comes || at->until_ms <= now_ms) {
             *row = *at;
             row->cause.place = comes ? row->cause.place : 0;
-            s->count--;
-            memmove(at, at + 1, (s->count - i) * sizeof(*at));
+            at->number++;
+            if (--at->count == 0) {
+                s->count--;
+                memmove(at, at + 1, (s->count - i) * sizeof(*at));
+            }
             return true;
         }
     }

@@ -7,12 +7,13 @@
 
 #include "active/origins.h"
 
-/* What is beyond this does not wait. */
+/* Rows. What is beyond them does not wait. */
 #define WAITING_STATES_MAX 1024
 
 struct waiting_states {
     struct waiting_state {
         uint64_t number; /* of its effect in the window's index */
+        uint32_t count;  /* so many, one behind the other: a unit's digests have one cause */
         struct dot cause;
         int64_t until_ms;
     } * rows; /* in the order in which they began to wait */
@@ -21,11 +22,11 @@ struct waiting_states {
 
 /* Zero: none. Frees what it holds. */
 void waiting_states_deinit(struct waiting_states *s);
-/* It waits for the write, until that time; false: too many do. */
+/* One more waits for the write, until that time; false: too many do. */
 bool waiting_states_add(struct waiting_states *s, uint64_t number, struct dot cause,
                         int64_t until_ms) MUST_CHECK;
 /* Takes out the first one whose write is here or, unless `also` is NULL, covered by that, or whose
- * time is over (cause.place is 0 then); false: there is none. */
+ * time is over (cause.place is 0 then): row->number. False: there is none. */
 bool waiting_states_next(struct waiting_states *s, const struct origins *o,
                          const struct version_vector *also, int64_t now_ms,
                          struct waiting_state *row) MUST_CHECK;

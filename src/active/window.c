@@ -337,9 +337,10 @@ bool window_has_waiting(const struct window *w)
 void window_each_waiting(const struct window *w, window_visit_state_fn visit, void *context)
 {
     for (uint32_t i = 0; i < w->waiting.count; i++) {
-        int db;
-        if (window_index_at(&w->index, w->waiting.rows[i].number)) {
-            struct window_write state = window_hidden(w, w->waiting.rows[i].number, &db);
+        const struct waiting_state *row = &w->waiting.rows[i];
+        for (uint32_t k = 0; k < row->count && window_index_at(&w->index, row->number + k); k++) {
+            int db;
+            struct window_write state = window_hidden(w, row->number + k, &db);
             visit(&state, db, context);
             mem_free(state.argv);
         }
