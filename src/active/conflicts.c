@@ -17,6 +17,7 @@ struct conflict {
     int db;
     uint32_t len;
     bool same; /* a digest will do */
+    bool is_put_off;
     char key[];
 };
 
@@ -29,6 +30,7 @@ struct conflicts {
     uint64_t chance;
     int64_t paid_upto_us; /* what was told would have taken until then, at that pace */
     uint64_t seen;        /* by all nodes */
+    bool holds;           /* those that are put off */
 };
 
 struct wanted {
@@ -162,9 +164,25 @@ void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t no
 {
     uintptr_t *slot = find(d, db, key);
     struct conflict *x = slot ? table_entry(*slot) : NULL;
-    if (x && x->first_ms <= now_ms) {
-        x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS;
+    if (x && !x->is_put_off) {
+        x->is_put_off = true;
+        x->first_ms = x->last_ms = now_ms + CONFLICT_CAUSES_MS;
     }
+}
+
+void conflicts_put_off_no_more(struct conflicts *d, int db, struct slice key, int64_t now_ms)
+{
+    uintptr_t *slot = find(d, db, key);
+    struct conflict *x = slot ? table_entry(*slot) : NULL;
+    if (x && x->is_put_off) {
+        x->is_put_off = false;
+        x->first_ms = x->last_ms = now_ms;
+    }
+}
+
+void conflicts_hold(struct conflicts *d, bool holds)
+{
+    d->holds = holds;
 }
 
 void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
@@ -175,6 +193,10 @@ void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
 /* True while it is not to be told: then it is as if it had begun a while from now. */
 static bool waits(const struct conflicts *d, struct conflict *x, int64_t now_ms)
 {
+    if (x->is_put_off && d->holds) {
+        x->first_ms = x->last_ms = now_ms + CONFLICT_CAUSES_MS;
+        return true;
+    }
     if (x->wait_stamp <= d->seen || now_ms - x->waits_ms >= CONFLICT_WAIT_MAX_MS) {
         return false;
     }

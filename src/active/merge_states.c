@@ -97,6 +97,11 @@ static void take(struct merge *m, const struct hidden_state *s, bool lacks, int6
         /* What it lacks may be ours alone by now: ours stays, and is told with that in it. */
         m->conflicts_seen++;
         conflicts_note(m->conflicts, s->db, s->key, stamp, now_ms);
+        if (lacks) {
+            conflicts_put_off(m->conflicts, s->db, s->key, now_ms);
+        } else {
+            conflicts_put_off_no_more(m->conflicts, s->db, s->key, now_ms);
+        }
     }
 }
 

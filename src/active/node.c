@@ -484,6 +484,11 @@ void node_take_directly(struct node *n, bool directly)
     n->merge.directly = directly;
 }
 
+void node_expects_data(struct node *n, bool expects)
+{
+    conflicts_hold(n->merge.conflicts, expects);
+}
+
 void node_data_told(struct node *n)
 {
     merge_data_told(&n->merge, n->now_ms);
