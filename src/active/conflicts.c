@@ -30,7 +30,6 @@ struct conflicts {
     uint64_t chance;
     int64_t paid_upto_us; /* what was told would have taken until then, at that pace */
     uint64_t seen;        /* by all nodes */
-    bool holds;           /* those that are put off */
 };
 
 struct wanted {
@@ -180,11 +179,6 @@ void conflicts_put_off_no_more(struct conflicts *d, int db, struct slice key, in
     }
 }
 
-void conflicts_hold(struct conflicts *d, bool holds)
-{
-    d->holds = holds;
-}
-
 void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
 {
     d->seen = stamp;
@@ -193,10 +187,6 @@ void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
 /* True while it is not to be told: then it is as if it had begun a while from now. */
 static bool waits(const struct conflicts *d, struct conflict *x, int64_t now_ms)
 {
-    if (x->is_put_off && d->holds) {
-        x->first_ms = x->last_ms = now_ms + CONFLICT_CAUSES_MS;
-        return true;
-    }
     if (x->wait_stamp <= d->seen || now_ms - x->waits_ms >= CONFLICT_WAIT_MAX_MS) {
         return false;
     }

@@ -57,8 +57,6 @@ void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stam
 void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t now_ms);
 /* It cannot settle it, as has turned out. */
 void conflicts_put_off_no_more(struct conflicts *d, int db, struct slice key, int64_t now_ms);
-/* Whether a data set is on its way, which brings such things: then that while does not begin. */
-void conflicts_hold(struct conflicts *d, bool holds);
 /* All nodes have seen the writes up to this stamp (origins_stable). */
 void conflicts_all_seen(struct conflicts *d, uint64_t stamp);
 /* The content is exact again from a state or whole write with this stamp on: nobody can see the key

@@ -28,6 +28,7 @@ struct node {
     struct log_head head;
     struct origin_log *log;
     const struct merge_snapshot *snapshot; /* MERGE is under way */
+    bool expects;                          /* one is on its way */
     struct version_vector *met;            /* what those that were had; NULL: none was */
     void (*missed)(const struct version_vector *before);
     uint16_t self;
@@ -486,7 +487,7 @@ void node_take_directly(struct node *n, bool directly)
 
 void node_expects_data(struct node *n, bool expects)
 {
-    conflicts_hold(n->merge.conflicts, expects);
+    n->expects = expects;
 }
 
 void node_data_told(struct node *n)
@@ -569,6 +570,8 @@ void node_tick(struct node *n, int64_t now_ms)
     conflicts_all_seen(n->merge.conflicts, origins_stable(&n->origins));
     if (!n->snapshot) {
         take_waiting(n);
+    }
+    if (!n->snapshot && !n->expects) {
         tell_states(n, now_ms);
     }
     uint64_t now = hlc_tell(&n->clock);

@@ -82,7 +82,8 @@ enum receiver_result node_take(struct node *n, const struct origin_id *origin, u
                                int64_t now_ms) MUST_CHECK REQUIRES(keyspace_lock);
 /* Whether units come from the nodes themselves alone (multi-master-no-forward). */
 void node_take_directly(struct node *n, bool directly) REQUIRES(keyspace_lock);
-/* Whether a data set is on its way to us, from the answer that says so until it is merged. */
+/* Whether a data set is on its way to us, from the answer that says so until it is merged: no
+ * states are told meanwhile. */
 void node_expects_data(struct node *n, bool expects) REQUIRES(keyspace_lock);
 /* Our whole data set is told to somebody, as it is now. */
 void node_data_told(struct node *n) REQUIRES(keyspace_lock);
