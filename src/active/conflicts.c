@@ -17,6 +17,7 @@ struct conflict {
     int db;
     uint32_t len;
     bool same; /* a digest will do */
+    bool is_put_off;
     char key[];
 };
 
@@ -155,6 +156,26 @@ void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stam
         x->waits_ms = x->wait_stamp ? x->waits_ms : now_ms;
         x->wait_stamp = stamp;
         x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS; /* all may have seen it already */
+    }
+}
+
+void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t now_ms)
+{
+    uintptr_t *slot = find(d, db, key);
+    struct conflict *x = slot ? table_entry(*slot) : NULL;
+    if (x && !x->is_put_off) {
+        x->is_put_off = true;
+        x->first_ms = x->last_ms = now_ms + CONFLICT_CAUSES_MS;
+    }
+}
+
+void conflicts_put_off_no_more(struct conflicts *d, int db, struct slice key, int64_t now_ms)
+{
+    uintptr_t *slot = find(d, db, key);
+    struct conflict *x = slot ? table_entry(*slot) : NULL;
+    if (x && x->is_put_off) {
+        x->is_put_off = false;
+        x->first_ms = x->last_ms = now_ms;
     }
 }
 

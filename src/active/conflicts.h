@@ -20,6 +20,8 @@
  * at most. */
 #define CONFLICT_PATIENCE_MS 3000
 #define CONFLICT_WAIT_MAX_MS 60000
+/* Who has a state that covers what is not here yet waits for that so long. */
+#define CONFLICT_CAUSES_MS 10000
 
 struct conflicts;
 
@@ -50,6 +52,11 @@ void conflicts_note_same(struct conflicts *d, int db, struct slice key, int64_t 
 /* The key, which is in conflict, may have lost something by the write with this stamp that somebody
  * else has: he is to be heard first, who tells it when he has seen that write. */
 void conflicts_wait(struct conflicts *d, int db, struct slice key, uint64_t stamp, int64_t now_ms);
+/* What settles the key's conflict is here, and waits for something that is to come: its state is
+ * not told for a while (CONFLICT_CAUSES_MS). Once a conflict. */
+void conflicts_put_off(struct conflicts *d, int db, struct slice key, int64_t now_ms);
+/* It cannot settle it, as has turned out. */
+void conflicts_put_off_no_more(struct conflicts *d, int db, struct slice key, int64_t now_ms);
 /* All nodes have seen the writes up to this stamp (origins_stable). */
 void conflicts_all_seen(struct conflicts *d, uint64_t stamp);
 /* The content is exact again from a state or whole write with this stamp on: nobody can see the key

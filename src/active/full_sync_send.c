@@ -35,6 +35,7 @@ struct full_sync_moment full_sync_now(struct node *n)
 {
     assert(!node_is_merging(n));
     node_settle(n);
+    node_data_told(n);
     const struct executor *x = node_merge(n)->context;
     return (struct full_sync_moment){node_origins(n), hlc_tell(node_clock(n)), x->first_db, x->dbs,
                                      node_merge(n)->libraries};

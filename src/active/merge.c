@@ -191,14 +191,7 @@ static void open_arrival(const struct merge *m, struct arrival *a, int db, struc
                          struct dot dot, uint32_t number)
 {
     window_view(m->window, db, key, &a->fold.view);
-    a->x = -1;
-    for (uint32_t i = 0; i < a->fold.view.count; i++) {
-        const struct window_write *w = &a->fold.view.writes[i];
-        if (w->dot.place == dot.place && w->number == number) {
-            a->x = (int)i;
-        }
-    }
-    assert(a->x >= 0);
+    a->x = merge_fold_place(&a->fold, dot, number);
     merge_fold_find(m, &a->fold, a->x);
     a->base_before = a->fold.base;
     merge_fold_find(m, &a->fold, -1);
@@ -343,84 +336,6 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
     window_view_deinit(&a.fold.view);
 }
 
-/* ---- a state ---- */
-
-static struct version_vector *cover_of(const struct merge *m, const struct unit_command *c)
-{
-    if (slice_equal_nocase(c->argv[0], DIGESTS_COMMAND)) {
-        int words = c->argc - DIGESTS_FIRST_KEY;
-        return words % DIGESTS_KEY_WORDS == 0 && words <= DIGESTS_KEY_WORDS * MERGE_DIGESTS_MAX
-                   ? version_vector_decode(m->origins, c->argv[1])
-                   : NULL;
-    }
-    return c->argc == STATE_COMMAND_WORDS ? version_vector_decode(m->origins, c->argv[4]) : NULL;
-}
-
-/* Where what was told is what is here, it is begun from; false: it cannot be known. */
-static bool take_digest(struct merge *m, const struct unit_command *c,
-                        const struct window_write *state, struct version_vector *cover_take)
-{
-    struct slice key = c->argv[state->effect.key];
-    enum merge_digest_fit fit = merge_digest_fits(m, c->db, state);
-    if (fit == MERGE_DIGEST_OTHER) {
-        return false;
-    }
-    window_add(m->window, state->unit, c, &state->effect, cover_take);
-    if (fit == MERGE_DIGEST_SAME) {
-        conflicts_resolve(m->conflicts, c->db, key, state->dot.stamp);
-        merge_touch(m, c->db, key, state->dot);
-    }
-    return true;
-}
-
-/* False: it cannot be begun from, or not in one hold. */
-static bool take_state(struct merge *m, const struct unit_command *c,
-                       const struct window_write *state, struct version_vector *cover_take,
-                       int64_t now_ms)
-{
-    struct slice key = c->argv[state->effect.key];
-    struct arrival a = {0};
-    if (merge_fold_is_too_much(m, c->db, key, state)) {
-        return false;
-    }
-    window_add(m->window, state->unit, c, &state->effect, cover_take);
-    open_arrival(m, &a, c->db, key, state->dot, c->number);
-    if (a.fold.base == a.x) {
-        m->plans[MERGE_REFOLD]++;
-        merge_fold_run(m, &a.fold, c->db, key, now_ms);
-    } else if (!merge_fold_is_sure(m, &a.fold, a.x, c->db, key)) {
-        merge_conflict(m, c->db, key, now_ms);
-    }
-    window_view_deinit(&a.fold.view);
-    return true;
-}
-
-static void apply_state(struct merge *m, struct unit *unit, const struct unit_command *c,
-                        const struct effect *effect, int64_t now_ms)
-{
-    struct slice key = c->argv[effect->key];
-    struct version_vector *cover = cover_of(m, c);
-    const struct window_write state = {.dot = unit->dot,
-                                       .number = c->number,
-                                       .effect = *effect,
-                                       .cover = cover,
-                                       .argc = c->argc,
-                                       .argv = c->argv,
-                                       .unit = unit,
-                                       .offset = c->offset};
-    bool can_begin = window_holds_for_state(m->window, c->db, key, cover, unit->dot.stamp) ||
-                     m->broken & MERGE_BREAK_FLOOR;
-    bool taken = can_begin && (effect_is_digest(effect) ? take_digest(m, c, &state, cover)
-                                                        : take_state(m, c, &state, cover, now_ms));
-    if (!taken) {
-        /* What it lacks may be ours alone by now: ours stays, and is told with that in it. */
-        mem_free(cover);
-        window_pass(m->window, unit, c, effect);
-        m->conflicts_seen++;
-        conflicts_note(m->conflicts, c->db, key, unit->dot.stamp, now_ms);
-    }
-}
-
 /* ---- a flush ---- */
 
 struct keys {
@@ -488,7 +403,7 @@ static bool is_acceptable(const struct merge *m, const struct unit_command *c,
     if (effect->class != EFFECT_STATE) {
         return true;
     }
-    struct version_vector *cover = cover_of(m, c);
+    struct version_vector *cover = merge_cover_of(m, c);
     bool good = cover != NULL;
     mem_free(cover);
     if (good && effect_is_digest(effect)) {
@@ -531,7 +446,7 @@ static void apply_one(struct merge *m, struct unit *unit, const struct unit_comm
 {
     switch (effect->class) {
     case EFFECT_STATE:
-        apply_state(m, unit, c, effect, now_ms);
+        merge_apply_state(m, unit, c, effect, now_ms);
         break;
     case EFFECT_FLUSH:
         apply_flush(m, unit, c, effect, now_ms);
@@ -563,6 +478,7 @@ void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms)
         }
     }
     advance(m, unit);
+    merge_take_waiting(m, now_ms);
 }
 
 bool merge_own(struct merge *m, struct unit *unit)
@@ -582,7 +498,7 @@ bool merge_own(struct merge *m, struct unit *unit)
             takes_keys = takes_keys || effect.flags & EFFECT_EXPIRES ||
                          (effect.class == EFFECT_WHOLE && effect.values == 0);
             window_add(m->window, unit, &c, &effect,
-                       effect.class == EFFECT_STATE ? cover_of(m, &c) : NULL);
+                       effect.class == EFFECT_STATE ? merge_cover_of(m, &c) : NULL);
             if (effect.key > 0) {
                 merge_touch(m, c.db, c.argv[effect.key], unit->dot);
             }
@@ -593,29 +509,4 @@ bool merge_own(struct merge *m, struct unit *unit)
     }
     advance(m, unit);
     return takes_keys;
-}
-
-void merge_state(const struct merge *m, int db, struct slice key, struct buf *out)
-{
-    struct buf payload = {0}, positions = {0};
-    int64_t deadline_ms = 0;
-    char number[NUM_I64_MAX_CHARS];
-    struct version_vector *cover = version_vector_create(m->origins);
-    struct window_view view;
-    version_vector_encode(m->origins, cover, &positions);
-    window_view(m->window, db, key, &view);
-    if (!m->executor->dump(m->context, db, key, &deadline_ms, &payload)) {
-        buf_clear(&payload);
-    }
-    buf_append_cstr(out, "*6\r\n");
-    unit_put_word(out, SLICE("KEYDB.STATE"));
-    unit_put_word(out, key);
-    unit_put_word(out, slice_of(number, num_format_i64(number, deadline_ms)));
-    unit_put_word(out, buf_slice(&payload));
-    unit_put_word(out, buf_slice(&positions));
-    unit_put_word(out, slice_of(number, num_format_u64(number, merge_fold_void_upto(&view))));
-    window_view_deinit(&view);
-    mem_free(cover);
-    buf_deinit(&payload);
-    buf_deinit(&positions);
 }

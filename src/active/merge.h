@@ -85,6 +85,7 @@ enum merge_break {
     MERGE_BREAK_FLOOR = 1 << 3,    /* what has left the window is thought never to have been */
     MERGE_BREAK_WHOLE = 1 << 4,    /* a late whole write is run without those behind it */
     MERGE_BREAK_CONFLICT = 1 << 5, /* conflicts are not noted */
+    MERGE_BREAK_CAUSES = 1 << 8,   /* a state does not wait for what it covers */
     /* Breaks nothing: each late write is looked at together with all of its key. */
     MERGE_BREAK_SHORT = 1 << 6,
     /* Nor does this: no key is hot. */
@@ -99,8 +100,11 @@ struct merge {
     const struct version_vector *met; /* what data sets that were merged had; NULL: none was */
     struct libraries *libraries;      /* who uses the merge settles them; NULL: there are none */
     const struct merge_executor *executor;
-    void *context;               /* the executor's */
-    unsigned broken;             /* enum merge_break */
+    void *context;   /* the executor's */
+    unsigned broken; /* enum merge_break */
+    /* Nobody forwards to us (multi-master-no-forward): a state does not wait for long, for what it
+     * covers may never come. */
+    bool directly;
     uint64_t plans[MERGE_PLANS]; /* how often each was chosen, INFO */
     uint64_t conflicts_seen;     /* conflicts seen */
 };
@@ -114,6 +118,11 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit) MUST_CHECK
 /* Applies a peer's unit that is the next of its origin; the position is advanced. The unit was
  * found acceptable. */
 void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms);
+/* The positions have moved otherwise: states that have waited for that are taken. */
+void merge_take_waiting(struct merge *m, int64_t now_ms);
+/* Our data set is told to somebody, whole, as it is now. States that wait are none of it, and he
+ * will not get them: ours is told, though they may be taken before. */
+void merge_data_told(const struct merge *m, int64_t now_ms);
 /* A unit of our own, whose commands have been run already. True when it may tell of keys that are
  * gone. */
 bool merge_own(struct merge *m, struct unit *unit);
@@ -139,18 +148,19 @@ struct merge_snapshot {
      * set had it (merge.met). NULL: as they are. */
     const struct version_vector *had;
 };
-/* Before the first key. From now on the window counts what their positions cover as gone, for some
- * keys have it already: what comes late is handled with care. Between this and merge_snapshot_end
- * our own writes go on, and peers' units that those positions do not cover; the others wait, and so
- * do states of ours, which could not say what they cover. */
-void merge_snapshot_begin(struct merge *m, const struct merge_snapshot *snapshot);
+/* Before the first key. States that waited for what the data set has are taken; from now on the
+ * window counts what their positions cover as gone, for some keys have it already: what comes late
+ * is handled with care. Between this and merge_snapshot_end our own writes go on, and peers' units
+ * that those positions do not cover; the others wait, and so do states of ours, which could not say
+ * what they cover. */
+void merge_snapshot_begin(struct merge *m, const struct merge_snapshot *snapshot, int64_t now_ms);
 /* A key as the other side has it (empty payload: it has none), decided against ours. Call it for
  * every key there, and for every other one that was here or in the window at the beginning, before
  * merge_snapshot_end. False when a payload is bad. */
 bool merge_snapshot_key(struct merge *m, const struct merge_snapshot *snapshot, int db,
                         struct slice key, struct dot dot, int64_t deadline_ms, struct slice payload,
                         int64_t now_ms) MUST_CHECK;
-/* All keys were merged: positions are the greater of both now. */
+/* All keys were merged: positions are the greater of both now (merge_take_waiting). */
 void merge_snapshot_end(struct merge *m, const struct merge_snapshot *snapshot);
 
 #endif

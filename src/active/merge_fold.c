@@ -3,6 +3,8 @@
 
 #include "base/num.h"
 
+#include <assert.h>
+
 static bool is_whole(const struct window_write *w)
 {
     return w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH;
@@ -39,6 +41,17 @@ static bool is_in_force(const struct merge *m, const struct merge_fold *f, int s
         }
     }
     return true;
+}
+
+int merge_fold_place(const struct merge_fold *f, struct dot dot, uint32_t number)
+{
+    int x = -1;
+    for (uint32_t i = 0; i < f->view.count; i++) {
+        const struct window_write *w = &f->view.writes[i];
+        x = w->dot.place == dot.place && w->number == number ? (int)i : x;
+    }
+    assert(x >= 0);
+    return x;
 }
 
 void merge_fold_find(const struct merge *m, struct merge_fold *f, int without)

@@ -16,6 +16,8 @@ bool merge_fold_covers(const struct merge *m, const struct window_write *state, 
 /* True when the write is on top of the state, whose words are open (DESIGN.md). */
 bool merge_fold_is_on_top(const struct merge *m, const struct window_write *state,
                           const struct window_write *w);
+/* The place in the view of a command's effect, which is in it. */
+int merge_fold_place(const struct merge_fold *f, struct dot dot, uint32_t number);
 /* Finds W and B; the write at `without` (-1: none) is passed over. */
 void merge_fold_find(const struct merge *m, struct merge_fold *f, int without);
 /* True for a client's write that the content has on top of what it begins from. */
@@ -52,6 +54,14 @@ bool merge_hot_put_in(struct merge *m, struct unit *unit, const struct unit_comm
 /* So many writes of a key were looked at for one that was late; `all`: all that the window has. */
 void merge_hot_looked(struct merge *m, int db, struct slice key, uint32_t writes, bool all,
                       int64_t now_ms);
+
+/* What a state's command says that it covers, for the caller to free; NULL: it is none. */
+struct version_vector *merge_cover_of(const struct merge *m, const struct unit_command *c);
+/* A state of one key has come. */
+void merge_apply_state(struct merge *m, struct unit *unit, const struct unit_command *c,
+                       const struct effect *effect, int64_t now_ms);
+/* States that have waited for what is here, or covered by `also`, which is to be, are taken. */
+void merge_take_waiting_also(struct merge *m, const struct version_vector *also, int64_t now_ms);
 
 /* Words of a digest that may be one. */
 bool merge_digest_is_sound(const struct slice *argv, const struct effect *effect);

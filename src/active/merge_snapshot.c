@@ -47,12 +47,19 @@ static bool is_here(const struct merge *m, struct dot dot)
     return dot.stamp > 0 && dot_sequence(dot) <= origins_at(m->origins, dot_origin(dot))->position;
 }
 
+/* True when their dot is of a state that we could not begin from. */
+static bool is_not_taken(const struct merge *m, const struct snapshot_key *k)
+{
+    return hlc_is_state(k->dot.stamp) &&
+           conflicts_stamp(m->conflicts, k->db, k->key) >= k->dot.stamp - 1;
+}
+
 /* True when their dot is one that we have run, on what it was made on; of a key without one we
  * have not. */
 static bool is_applied(const struct merge *m, const struct snapshot_key *k)
 {
     const struct version_vector *had = k->snapshot->had;
-    return is_here(m, k->dot) &&
+    return is_here(m, k->dot) && !is_not_taken(m, k) &&
            (!had || dot_origin(k->dot) == m->self || version_vector_has(had, k->dot) ||
             (m->met && version_vector_has(m->met, k->dot)));
 }
@@ -190,8 +197,9 @@ bool merge_snapshot_key(struct merge *m, const struct merge_snapshot *snapshot, 
     return good;
 }
 
-void merge_snapshot_begin(struct merge *m, const struct merge_snapshot *snapshot)
+void merge_snapshot_begin(struct merge *m, const struct merge_snapshot *snapshot, int64_t now_ms)
 {
+    merge_take_waiting_also(m, snapshot->positions, now_ms);
     window_skip(m->window, snapshot->positions, snapshot->clock);
 }
 

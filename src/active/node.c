@@ -28,6 +28,7 @@ struct node {
     struct log_head head;
     struct origin_log *log;
     const struct merge_snapshot *snapshot; /* MERGE is under way */
+    bool expects;                          /* one is on its way */
     struct version_vector *met;            /* what those that were had; NULL: none was */
     void (*missed)(const struct version_vector *before);
     uint16_t self;
@@ -479,6 +480,21 @@ enum receiver_result node_take(struct node *n, const struct origin_id *origin, u
                          &error);
 }
 
+void node_take_directly(struct node *n, bool directly)
+{
+    n->merge.directly = directly;
+}
+
+void node_expects_data(struct node *n, bool expects)
+{
+    n->expects = expects;
+}
+
+void node_data_told(struct node *n)
+{
+    merge_data_told(&n->merge, n->now_ms);
+}
+
 /* ---- time ---- */
 
 /* Digests that are told together. */
@@ -536,12 +552,26 @@ static void tell_states(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock)
     buf_deinit(&command);
 }
 
+/* States that have waited for what was brought by other things than units, or long enough. */
+static void take_waiting(struct node *n) REQUIRES(keyspace_lock)
+{
+    if (window_has_waiting(n->merge.window)) {
+        struct executor_scope before = begin_work(n, (struct dot){0, 0});
+        merge_take_waiting(&n->merge, n->now_ms);
+        end_work(n, &before);
+    }
+}
+
 void node_tick(struct node *n, int64_t now_ms)
 {
+    n->now_ms = now_ms;
     origins_allow(&n->origins);
     node_settle(n);
     conflicts_all_seen(n->merge.conflicts, origins_stable(&n->origins));
     if (!n->snapshot) {
+        take_waiting(n);
+    }
+    if (!n->snapshot && !n->expects) {
         tell_states(n, now_ms);
     }
     uint64_t now = hlc_tell(&n->clock);
@@ -585,7 +615,9 @@ bool node_snapshot_begin(struct node *n, const struct merge_snapshot *snapshot, 
     } else if (!hlc_see(&n->clock, snapshot->clock)) {
         *error = "a clock more than a day ahead of ours";
     } else {
-        merge_snapshot_begin(&n->merge, snapshot);
+        struct executor_scope before = begin_work(n, (struct dot){0, 0});
+        merge_snapshot_begin(&n->merge, snapshot, n->now_ms);
+        end_work(n, &before);
         n->execute.highest = n->clock.last;
         n->snapshot = snapshot;
         return true;

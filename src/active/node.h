@@ -80,6 +80,13 @@ void node_settle(struct node *n) REQUIRES(keyspace_lock);
 enum receiver_result node_take(struct node *n, const struct origin_id *origin, uint64_t sequence,
                                uint64_t stamp, int db, struct slice commands,
                                int64_t now_ms) MUST_CHECK REQUIRES(keyspace_lock);
+/* Whether units come from the nodes themselves alone (multi-master-no-forward). */
+void node_take_directly(struct node *n, bool directly) REQUIRES(keyspace_lock);
+/* Whether a data set is on its way to us, from the answer that says so until it is merged: no
+ * states are told meanwhile. */
+void node_expects_data(struct node *n, bool expects) REQUIRES(keyspace_lock);
+/* Our whole data set is told to somebody, as it is now. */
+void node_data_told(struct node *n) REQUIRES(keyspace_lock);
 /* The same for the frames of a link (receiver_frame): what they bring goes to the node, in this
  * hold. */
 struct receiver_sink node_sink(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);

@@ -119,8 +119,9 @@ uint64_t origins_seen(const struct origins *o)
 {
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 1; i < o->count; i++) {
-        if (!o->rows[i].superseded && o->rows[i].clock < least) {
-            least = o->rows[i].clock;
+        const struct origin *row = &o->rows[i];
+        if ((!row->superseded || row->told > row->position) && row->clock < least) {
+            least = row->clock;
         }
     }
     return least == UINT64_MAX ? 0 : least;

@@ -4,7 +4,7 @@
  * Invariants: an origin's index never changes and is never given to another one while the process
  * lives, because keys' dots hold it; index 0 is nobody. Every write of an origin up to its position
  * is applied here, none above it. Positions and clocks never go back. A node's latest epoch is the
- * one that counts for stability.
+ * one that counts for stability, and older ones while more of them is on its way.
  *
  * State: keyspace (exclusive mode changes). */
 #ifndef ACTIVE_ORIGINS_H
@@ -54,6 +54,7 @@ struct origin {
     uint64_t clock;    /* every write with a stamp up to it is applied */
     uint64_t seen;     /* the node has told that it has applied everybody's writes up to it */
     bool superseded;   /* its node has begun a later epoch */
+    uint64_t told;     /* the position of whom it can be had from now (sources.h); 0: nobody */
 };
 
 struct origins {

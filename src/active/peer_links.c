@@ -104,6 +104,7 @@ static void choose_sources(void)
 {
     struct node *node = active_node();
     all.wants.forwards = !active_settings.no_forward;
+    node_take_directly(node, active_settings.no_forward);
     if (!sources_choose(&all.wants, node_origins(node), node_self(node), all.want, PEER_LINKS_MAX,
                         replica_clock_ms())) {
         return;

@@ -57,6 +57,8 @@ bool peer_links_look(struct upstream *facts) REQUIRES(gil);
 void peer_links_write_info(struct buf *out);
 /* How many there are. The same. */
 int peer_links_count(void);
+/* Whether some bring a whole data set, which is not merged yet. The same. */
+bool peer_links_bring_data(void);
 /* ROLE's elements for each: host, port, state, how many units of others have come by it. */
 void peer_links_reply_roles(struct reply *r) REQUIRES(gil);
 

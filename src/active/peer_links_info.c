@@ -23,6 +23,16 @@ int peer_links_count(void)
     return count_links(false);
 }
 
+bool peer_links_bring_data(void)
+{
+    bool brings = false;
+    for (int i = 0; i < PEER_LINKS_MAX && !brings; i++) {
+        const struct peer_link *l = peer_link_at(i);
+        brings = l && l->state == LINK_SYNC;
+    }
+    return brings;
+}
+
 /* KeyDB's replica-quorum: so many of them must be there; -1: all. */
 static bool is_stale(void)
 {

@@ -98,9 +98,9 @@ static bool is_stalled(const struct choice *c, const struct source_row *row, int
            told(c, row->link) <= c->origin->position;
 }
 
-static int choose(const struct choice *c, const struct source_row *row)
+static int choose(const struct choice *c, const struct source_row *row, int best)
 {
-    int best = best_link(c), direct = direct_link(c);
+    int direct = direct_link(c);
     if (best == NOBODY) {
         return is_up(c, row->link) ? row->link : NOBODY;
     }
@@ -110,7 +110,7 @@ static int choose(const struct choice *c, const struct source_row *row)
     return direct != NOBODY ? direct : row->link;
 }
 
-bool sources_choose(struct sources *w, const struct origins *o, uint16_t self,
+bool sources_choose(struct sources *w, struct origins *o, uint16_t self,
                     const struct source_link *links, int count, int64_t now_ms)
 {
     bool changed = false;
@@ -122,7 +122,9 @@ bool sources_choose(struct sources *w, const struct origins *o, uint16_t self,
             row->position = c.origin->position;
             row->moved_ms = now_ms;
         }
-        int link = i == self ? NOBODY : choose(&c, row);
+        int best = best_link(&c);
+        o->rows[i].told = best == NOBODY ? 0 : told(&c, best);
+        int link = i == self ? NOBODY : choose(&c, row, best);
         if (link != row->link) {
             row->link = link;
             row->moved_ms = now_ms;

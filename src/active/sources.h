@@ -44,9 +44,9 @@ void sources_init(struct sources *w, bool forwards);
 /* Frees what it holds. */
 void sources_deinit(struct sources *w);
 /* Chooses anew: when a link comes up or ends, when clocks were told, and once a second. `self` is
- * our own origin, requested from nobody. True when anything has changed: then all links that are up
- * are to be told. */
-bool sources_choose(struct sources *w, const struct origins *o, uint16_t self,
+ * our own origin, requested from nobody. Notes how far those are who have the origins. True when
+ * anything has changed: then all links that are up are to be told. */
+bool sources_choose(struct sources *w, struct origins *o, uint16_t self,
                     const struct source_link *links, int count, int64_t now_ms);
 /* Whether the origin is requested from the link. */
 bool sources_from(const struct sources *w, uint16_t origin, int link);

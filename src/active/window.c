@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "active/hot_keys.h"
 #include "active/left_states.h"
+#include "active/waiting_states.h"
 #include "active/window_index.h"
 
 #include <assert.h>
@@ -62,6 +63,7 @@ struct window {
     uint64_t floor;
     size_t bytes, bytes_max;
     struct left_states left_states;
+    struct waiting_states waiting;
 };
 
 static uint64_t hash_of(uint32_t db, struct slice name)
@@ -81,7 +83,7 @@ static struct slice name_of(const struct window_effect *p)
 
 static bool is_of(const struct window_effect *p, uint32_t db, struct slice name)
 {
-    return p->db == db && !p->passed && slice_equal(name_of(p), name);
+    return p->db == db && !p->hidden && slice_equal(name_of(p), name);
 }
 
 struct window *window_create(const struct origins *o, size_t bytes_max)
@@ -153,6 +155,7 @@ void window_destroy(struct window **window)
     hot_keys_deinit(&w->hot);
     window_index_deinit(&w->index);
     left_states_deinit(&w->left_states);
+    waiting_states_deinit(&w->waiting);
     mem_free(w->queues);
     mem_free(w);
     *window = NULL;
@@ -256,11 +259,92 @@ void window_add(struct window *w, struct unit *unit, const struct unit_command *
     }
 }
 
-void window_pass(struct window *w, struct unit *unit, const struct unit_command *command,
-                 const struct effect *effect)
+/* ---- states that are not seen ---- */
+
+uint64_t window_add_hidden(struct window *w, struct unit *unit, const struct unit_command *command,
+                           const struct effect *effect, struct version_vector *cover_take)
 {
     assert(effect->class == EFFECT_STATE);
-    add(w, unit, command, effect)->passed = true;
+    struct window_effect *added = add(w, unit, command, effect);
+    added->cover = cover_take;
+    added->members = window_members(effect, command->argv);
+    added->hidden = true;
+    return w->index.next - 1;
+}
+
+struct window_write window_hidden(const struct window *w, uint64_t number, int *db)
+{
+    const struct window_effect *p = window_index_at(&w->index, number);
+    struct window_write state = window_write_of(p);
+    window_write_open(&state);
+    *db = (int)p->db;
+    return state;
+}
+
+void window_show(struct window *w, uint64_t number)
+{
+    struct window_effect *shown = window_index_open(&w->index, number);
+    shown->hidden = false;
+    count_state(states_of(w, shown->hash), shown->unit->dot.stamp);
+    if (w->hot.count > 0) {
+        int db;
+        struct window_write state = window_hidden(w, number, &db);
+        add_to_hot(w, shown, state.argv);
+        mem_free(state.argv);
+    }
+}
+
+/* Of those that have left the window. */
+static void forget_left(struct window *w)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->waiting.count; i++) {
+        if (window_index_at(&w->index, w->waiting.rows[i].number)) {
+            w->waiting.rows[kept++] = w->waiting.rows[i];
+        }
+    }
+    w->waiting.count = kept;
+}
+
+bool window_wait(struct window *w, uint64_t number, struct dot cause, int64_t until_ms)
+{
+    if (w->waiting.count == WAITING_STATES_MAX) {
+        forget_left(w);
+    }
+    return waiting_states_add(&w->waiting, number, cause, until_ms);
+}
+
+bool window_waits_no_more(struct window *w, const struct version_vector *also, int64_t now_ms,
+                          uint64_t *number, bool *late)
+{
+    struct waiting_state row;
+    while (w->waiting.count > 0 &&
+           waiting_states_next(&w->waiting, w->origins, also, now_ms, &row)) {
+        *number = row.number;
+        *late = row.cause.place == 0;
+        if (window_index_at(&w->index, row.number)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool window_has_waiting(const struct window *w)
+{
+    return w->waiting.count > 0;
+}
+
+void window_each_waiting(const struct window *w, window_visit_state_fn visit, void *context)
+{
+    for (uint32_t i = 0; i < w->waiting.count; i++) {
+        const struct waiting_state *row = &w->waiting.rows[i];
+        for (uint32_t k = 0; k < row->count && window_index_at(&w->index, row->number + k); k++) {
+            int db;
+            struct window_write state = window_hidden(w, row->number + k, &db);
+            visit(&state, db, context);
+            mem_free(state.argv);
+        }
+    }
 }
 
 /* ---- taking out ---- */
@@ -271,7 +355,7 @@ static void take_out(struct window *w, struct window_queue *q, uint64_t number)
     if (p->effect.class == EFFECT_STATE) {
         left_states_note(&w->left_states, p->hash, p->unit->dot.stamp);
         struct state_part *part = states_of(w, p->hash);
-        part->count -= !p->passed;
+        part->count -= !p->hidden;
         part->latest = part->count > 0 ? part->latest : 0;
     } else if (dot_sequence(p->unit->dot) > q->swept_clients) {
         q->swept_clients = dot_sequence(p->unit->dot);
@@ -603,7 +687,7 @@ bool window_holds_for_state(const struct window *w, int db, struct slice key,
 
 static bool is_of_keys(const struct window_effect *p)
 {
-    return p->db < FLUSH_OF && !p->passed;
+    return p->db < FLUSH_OF && !p->hidden;
 }
 
 /* Keys that were visited. */

@@ -67,10 +67,22 @@ void window_destroy(struct window **w);
  * `cover_take` for a state, else NULL. */
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, struct version_vector *cover_take);
-/* A state that cannot be begun from: nobody sees it, but its key has had it when its unit leaves.
- */
-void window_pass(struct window *w, struct unit *unit, const struct unit_command *command,
-                 const struct effect *effect);
+/* The same of a state, which nobody sees before window_show (never, if it cannot be begun from);
+ * but its key has had it when its unit leaves. Returns its number. */
+uint64_t window_add_hidden(struct window *w, struct unit *unit, const struct unit_command *command,
+                           const struct effect *effect, struct version_vector *cover_take);
+/* It, open, as views have it once it is seen, while its unit is here; the caller frees its argv. */
+struct window_write window_hidden(const struct window *w, uint64_t number, int *db);
+/* Everybody sees it from now on. */
+void window_show(struct window *w, uint64_t number);
+/* It waits for a write that it covers and that is not here yet, until that time; false: too many
+ * do. */
+bool window_wait(struct window *w, uint64_t number, struct dot cause, int64_t until_ms) MUST_CHECK;
+/* One that waits no more: what it lacked is here or, unless `also` is NULL, covered by that; or its
+ * time is over, *late. False: there is none. Cheap while none waits. */
+bool window_waits_no_more(struct window *w, const struct version_vector *also, int64_t now_ms,
+                          uint64_t *number, bool *late) MUST_CHECK;
+bool window_has_waiting(const struct window *w);
 /* The unit is in: what is beyond the bound goes, oldest first. A unit without effects counts too.
  */
 void window_close(struct window *w, struct unit *unit);
@@ -115,6 +127,9 @@ bool window_holds_beyond(const struct window *w, const struct version_vector *co
  */
 bool window_holds_for_state(const struct window *w, int db, struct slice key,
                             const struct version_vector *cover, uint64_t stamp);
+/* Calls `visit` for the states that wait, open; it changes nothing here. */
+typedef void (*window_visit_state_fn)(const struct window_write *state, int db, void *context);
+void window_each_waiting(const struct window *w, window_visit_state_fn visit, void *context);
 /* Calls `visit` for the keys of a database (-1: of all) that have something here; it changes
  * nothing here. */
 typedef void (*window_visit_fn)(int db, struct slice key, void *context);

@@ -109,6 +109,13 @@ const struct window_effect *window_index_at(const struct window_index *x, uint64
     return effect_at(x, i, number);
 }
 
+struct window_effect *window_index_open(struct window_index *x, uint64_t number)
+{
+    uint32_t i = segment_of(x, number);
+    assert(i < x->count);
+    return effect_at(x, i, number);
+}
+
 void window_index_remove(struct window_index *x, uint64_t number)
 {
     uint32_t i = segment_of(x, number);

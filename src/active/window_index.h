@@ -30,7 +30,7 @@ struct window_effect {
     uint32_t name_at, name_len; /* in the unit's bytes */
     uint32_t number, offset;    /* of the command in the unit */
     struct effect effect;
-    bool passed; /* by window_pass */
+    bool hidden; /* a state that nobody sees: window_add_hidden */
 };
 
 struct window_segment;
@@ -52,6 +52,8 @@ void window_index_deinit(struct window_index *x);
 struct window_effect *window_index_add(struct window_index *x, uint64_t hash, uint64_t stamp);
 /* The effect of that number; NULL when it is not here any more. */
 const struct window_effect *window_index_at(const struct window_index *x, uint64_t number);
+/* The same, which is here, for the window to change. */
+struct window_effect *window_index_open(struct window_index *x, uint64_t number);
 /* Takes the effect of that number out, which is here, and frees its cover. */
 void window_index_remove(struct window_index *x, uint64_t number);
 /* Frees segments of which nothing is here any more. The effects' addresses are good until then. */

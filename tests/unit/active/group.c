@@ -414,6 +414,7 @@ static void send_merge(struct link *l, struct node *s)
         l->sent[i] = o->position;
     }
     put(l, m);
+    merge_data_told(&s->merge, s->group->now_ms);
     s->group->merges++;
 }
 
@@ -450,6 +451,11 @@ static bool send_unit(struct link *l, struct node *s, uint16_t origin)
     return true;
 }
 
+static bool is_of(const struct node *n, const struct origin *o)
+{
+    return memcmp(o->id.node, origins_at(&n->origins, n->self)->id.node, ORIGIN_NODE_BYTES) == 0;
+}
+
 bool lane_send(struct group *g, int receiver, int sender)
 {
     struct link *l = &g->links[receiver][sender];
@@ -468,7 +474,7 @@ bool lane_send(struct group *g, int receiver, int sender)
     for (uint32_t k = 0; k < s->origins.count; k++) {
         uint16_t i = (uint16_t)((begin + k) % s->origins.count);
         const struct origin *o = origins_at(&s->origins, i);
-        if (i == 0 || l->sent[i] >= o->position) {
+        if (i == 0 || l->sent[i] >= o->position || (g->options.directly && !is_of(s, o))) {
             continue;
         }
         if (memcmp(&o->id, &origins_at(&r->origins, r->self)->id, sizeof(o->id)) == 0) {
@@ -589,6 +595,7 @@ static void meet_some(struct node *r)
         origin_log_skip(r->log, (uint16_t)i, r->merged_cover->sequence[i]);
     }
     stop_merging(r);
+    merge_take_waiting(&r->merge, g->now_ms);
 }
 
 static void begin_merge(struct node *r, struct message *m_take)
@@ -601,7 +608,7 @@ static void begin_merge(struct node *r, struct message *m_take)
     if (!hlc_see(&r->clock, m_take->clock)) {
         fault(r->group, "a clock was refused");
     }
-    merge_snapshot_begin(&r->merge, &r->snapshot);
+    merge_snapshot_begin(&r->merge, &r->snapshot, r->group->now_ms);
     meet_some(r);
 }
 

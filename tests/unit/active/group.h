@@ -24,6 +24,7 @@ struct group_options {
     enum group_topology topology;
     size_t log_bytes; /* and so the window's */
     unsigned broken;  /* enum merge_break */
+    bool directly;    /* a node sends its own writes only */
     bool strangers;   /* nodes hear of one another only by their links */
     uint64_t pieces;  /* not 0: data sets are merged some keys at a time, drawn from this */
 };

@@ -462,6 +462,49 @@ static void test_keys_with_another_units_dot(void **state)
     end_group();
 }
 
+/* A state that waits is told of as a conflict. It is begun from with the write that it waited for,
+ * in one record. */
+static void test_a_state_that_waits(void **state)
+{
+    (void)state;
+    struct picture before, after;
+    struct aof_load load;
+    begin_group(3);
+    run(0, "set k1 v");
+    exchange();
+    run(2, "rpush k0 w");
+    real_send(&group, 1, 2);
+    deliver(1, 2);
+    conflicts_note(node_merge(group.node[1])->conflicts, 0, SLICE("k0"), 0, group.now_ms);
+    group.now_ms += CONFLICT_MAX_MS;
+    tick(1);
+    real_send(&group, 2, 1);
+    deliver(2, 1);
+    real_send(&group, 0, 1);
+    deliver(0, 1);
+    take_picture(&before);
+    assert_true(before.facts[0].in_conflict && before.facts[0].digest == 0);
+    real_send(&group, 0, 2);
+    deliver(0, 2);
+    take_picture(&after);
+    assert_false(after.facts[0].in_conflict);
+    kill_node();
+    for (size_t cut = before.end; cut <= after.end; cut++) {
+        enum aof_load_result result = load_log(cut, &load);
+        assert_int_equal(result, load.whole == cut ? AOF_LOAD_FINE : AOF_LOAD_TORN);
+        assert_picture(load.whole == after.end ? &after : &before);
+    }
+    const char *text = log_text();
+    assert_non_null(strstr(text, "KEYDB.DOT b 1 T CONFLICT 0 k0 T ALONE\n"));
+    assert_non_null(strstr(text, "KEYDB.DOT c 1 T DOT 0 k0 b 1 T RESOLVED 0 k0\nMULTI\n"));
+    start_node();
+    assert_true(settle());
+    assert_all_agree();
+    mem_free(before.origins.rows);
+    mem_free(after.origins.rows);
+    end_group();
+}
+
 /* ---- torn anywhere ---- */
 
 /* The first are told to peers as they come. */
@@ -908,6 +951,7 @@ int main(void)
         cmocka_unit_test(test_each_unit_begins_with_its_dot),
         cmocka_unit_test(test_late_units),
         cmocka_unit_test(test_keys_with_another_units_dot),
+        cmocka_unit_test(test_a_state_that_waits),
         cmocka_unit_test(test_a_log_torn_at_every_byte),
         cmocka_unit_test(test_nodes_agree_after_restarts),
         cmocka_unit_test(test_an_rdb_file_holds_the_past),

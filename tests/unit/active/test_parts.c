@@ -121,6 +121,11 @@ static void test_origins(void **state)
     origins_hear(&o, il, 90, 45);
     origins_hear(&o, ib, 80, 80);
     assert_int_equal(origins_stable(&o), 45); /* a's first life counts no more */
+    assert_int_equal(origins_seen(&o), 80);
+    origins_at(&o, ia)->told = 5; /* unless there is more of it */
+    assert_int_equal(origins_seen(&o), 70);
+    origins_advance(&o, ia, 5);
+    assert_int_equal(origins_seen(&o), 80);
     assert_true(origins_compare(&o, dot_of(7, ib, 1), dot_of(8, ia, 1)) < 0);
     assert_true(origins_compare(&o, dot_of(7, ib, 1), dot_of(7, ia, 1)) > 0);
     assert_true(origins_compare(&o, dot_of(7, ia, 1), dot_of(7, il, 1)) < 0);

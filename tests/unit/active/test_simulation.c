@@ -2,6 +2,7 @@
  * arrive when chance says so, links are cut, nodes restart from old files, logs overflow. Then
  * everything is mended, and
  *   - the group comes to rest, and all nodes hold the same;
+ *   - each element was pushed once, and stands at most once in its list;
  *   - where no log overflowed and nobody restarted, keys written by commands of the classes whole,
  *     assign and add hold the fold of all writes in the one order of writes, and no element pushed
  *     to a list is lost (one that was taken may come back: README, "Lists");
@@ -18,6 +19,7 @@
 
 #include "group.h"
 
+#include "active/merge_priv.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -34,6 +36,9 @@
 #endif
 /* Histories in which each broken rule must have shown. */
 #define BROKEN_HISTORIES 1500
+
+#define LIST_HISTORIES (HISTORIES / 5)
+#define LIST_SEED UINT64_C(77000000)
 
 /* What the keys of each database are for. */
 enum purpose {
@@ -52,6 +57,8 @@ enum purpose {
 struct history {
     struct group group;
     bool overflows, restarts, flushes;
+    bool lists; /* nothing else, in a mesh in which 0's link to slow_to is slow */
+    int slow_to;
     uint32_t pushed; /* elements, all different */
 };
 
@@ -227,7 +234,8 @@ static void write_anything(struct buf *out, const struct texts *t, const struct 
 
 static void write_command(struct history *h, const struct node *n, int db, struct buf *out)
 {
-    enum purpose purpose = (enum purpose)rand_below(MODEL_KEYS);
+    enum purpose purpose =
+        h->lists ? (rand_below(2) ? KEY_QUEUE : KEY_PUSHED) : (enum purpose)rand_below(MODEL_KEYS);
     struct texts t = make_texts(h, purpose);
     const struct model_value *v = &n->model.values[db][purpose];
     uint64_t kind = rand_below(6);
@@ -313,8 +321,47 @@ static void step(struct history *h)
     }
 }
 
+/* Every node is in conflict now and then, and some begin anew with all that they had. */
+static void step_lists(struct history *h)
+{
+    struct group *g = &h->group;
+    int a = (int)rand_below((uint64_t)g->options.nodes);
+    int b = (int)rand_below((uint64_t)g->options.nodes);
+    uint64_t what = rand_below(100);
+    if (what < 10) {
+        write_unit(h, &g->nodes[a]);
+    } else if (what < 45) {
+        lane_send(g, a, b);
+    } else if (what < 85) {
+        if (b != 0 || a != h->slow_to || rand_below(8) == 0) {
+            link_deliver(g, a, b);
+        }
+    } else if (what < 88) {
+        link_send_clocks(g, a, b);
+    } else if (what < 92) {
+        g->now_ms += 50;
+    } else if (what < 97) {
+        node_tend(&g->nodes[a]);
+    } else if (what < 99) {
+        merge_conflict(&g->nodes[a].merge, (int)rand_below(MODEL_DBS),
+                       model_key_name(rand_below(2) ? KEY_QUEUE : KEY_PUSHED), g->now_ms);
+    } else if (!g->nodes[a].merged && rand_below(3) == 0) {
+        node_save(&g->nodes[a]);
+        node_restart(&g->nodes[a]);
+    }
+}
+
 static struct group_options draw_options(struct history *h, unsigned broken)
 {
+    if (h->lists) {
+        h->restarts = true;
+        h->slow_to = 1 + (int)rand_below(2);
+        return (struct group_options){.nodes = 3 + (int)rand_below(2),
+                                      .topology = GROUP_MESH,
+                                      .directly = true,
+                                      .log_bytes = 1 << 24,
+                                      .broken = broken};
+    }
     struct group_options o = {.nodes = 2 + (int)rand_below(4), .broken = broken};
     o.topology = o.nodes == 2 ? GROUP_PAIR : (enum group_topology)(1 + rand_below(4));
     h->overflows = rand_below(4) == 0;
@@ -399,6 +446,25 @@ static const char *compare_with_fold(struct history *h)
     return NULL;
 }
 
+/* Content that has a write which the positions do not cover would have it run once more. */
+static const char *find_twice(const struct group *g)
+{
+    static char text[80];
+    for (int i = 0; i < MODEL_DBS * MODEL_KEYS; i++) {
+        int db = i / MODEL_KEYS, k = i % MODEL_KEYS;
+        const struct model_value *v = &g->nodes[0].model.values[db][k];
+        for (int e = 0; e < v->len && (k == KEY_QUEUE || k == KEY_PUSHED); e++) {
+            struct model_value before = *v;
+            before.len = (uint16_t)e;
+            if (has_element(&before, v->list[e])) {
+                snprintf(text, sizeof(text), "db %d k%d has %u twice", db, k, v->list[e]);
+                return text;
+            }
+        }
+    }
+    return NULL;
+}
+
 static struct {
     uint64_t histories, units, states, merges, restarts, exact;
     uint64_t plans[MERGE_PLANS];
@@ -419,10 +485,11 @@ static void add_totals(const struct group *g)
 }
 
 /* Runs the history with this seed. NULL when all holds that must. */
-static const char *run_history(uint64_t seed, unsigned broken)
+static const char *run_one(uint64_t seed, unsigned broken, bool lists)
 {
     static struct history h;
     memset(&h, 0, sizeof(h));
+    h.lists = lists;
     rand_set_seed(seed);
     struct group *g = &h.group;
     struct group_options options = draw_options(&h, broken);
@@ -431,11 +498,12 @@ static const char *run_history(uint64_t seed, unsigned broken)
     group_init(g, &options);
     uint64_t steps = 100 + rand_below(700);
     for (uint64_t i = 0; i < steps && !g->fault; i++) {
-        step(&h);
+        lists ? step_lists(&h) : step(&h);
     }
     bool rests = group_settle(g);
     const char *wrong = g->fault;
     wrong = wrong ? wrong : rests ? group_difference(g) : "does not come to rest";
+    wrong = wrong ? wrong : find_twice(g);
     if (!wrong && !h.overflows && g->restarts == 0 && g->merges == 0 && !options.strangers) {
         wrong = compare_with_fold(&h);
         totals.exact++;
@@ -446,6 +514,11 @@ static const char *run_history(uint64_t seed, unsigned broken)
     add_totals(g);
     group_deinit(g);
     return wrong;
+}
+
+static const char *run_history(uint64_t seed, unsigned broken)
+{
+    return run_one(seed, broken, false);
 }
 
 static uint64_t number_of(const char *variable, uint64_t otherwise)
@@ -478,6 +551,18 @@ static void test_histories(void **state)
     for (int p = 0; p < MERGE_PLANS; p++) {
         printf("  %s: %llu\n", names[p], (unsigned long long)totals.plans[p]);
         assert_true(only || totals.plans[p] > 0);
+    }
+}
+
+/* Lists alone, of nodes that restart from old files, with a link that is slow. */
+static void test_nothing_stands_twice(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < LIST_HISTORIES; i++) {
+        const char *wrong = run_one(LIST_SEED + i, 0, true);
+        if (wrong) {
+            fail_msg("history %llu: %s", (unsigned long long)(LIST_SEED + i), wrong);
+        }
     }
 }
 
@@ -515,6 +600,12 @@ static void test_broken_rules_are_found(void **state)
                wrong ? wrong : "not found");
         assert_non_null(wrong);
     }
+    uint64_t i = 0;
+    const char *wrong;
+    while (!(wrong = run_one(LIST_SEED + i, MERGE_BREAK_CAUSES, true))) {
+        assert_true(++i < LIST_HISTORIES);
+    }
+    printf("causes broken: after %llu histories: %s\n", (unsigned long long)i + 1, wrong);
 }
 #endif
 
@@ -522,6 +613,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_nothing_stands_twice),
         cmocka_unit_test(test_states_beyond_the_logs),
 #if !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(test_broken_rules_are_found),
