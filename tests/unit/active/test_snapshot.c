@@ -107,10 +107,55 @@ static void test_what_came_before_it_is_not_known(void **state)
     real_group_deinit(&group);
 }
 
+/* From the moment that a data set is on its way no state is told: it would stand over the write
+ * that came with the frames, and of two contents the one of a client's write, though earlier,
+ * stands then. */
+static void test_no_state_before_it(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id old = {.epoch = 7}, new = {.epoch = 8}, other = {.epoch = 9};
+    memset(old.node, 'p', sizeof(old.node));
+    memset(new.node, 'r', sizeof(new.node));
+    memset(other.node, 'q', sizeof(other.node));
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    struct origins *o = node_origins(group.node[0]);
+    let_go(&other, now + 2);
+    keyspace_lock_exclusive();
+    node_expects_data(group.node[0], true);
+    keyspace_unlock_exclusive();
+    take(&new, 1, now + 8, "*4\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\nf\r\n$1\r\nv\r\n");
+    conflicts_note(node_merge(group.node[0])->conflicts, 0, SLICE("k"), 0, group.now_ms);
+    group.now_ms += CONFLICT_MAX_MS;
+    real_tick(&group, 0);
+    assert_int_equal(node_states(group.node[0]), 0);
+    real_run_one(&group, 1, 0, "hset k a 1");
+
+    uint16_t at_old = origins_enter(o, &old);
+    struct version_vector *positions = version_vector_create(o);
+    memset(positions->sequence, 0, positions->count * sizeof(positions->sequence[0]));
+    positions->sequence[at_old] = 1;
+    struct merge_snapshot snapshot = {.positions = positions, .clock = now + 12};
+    const char *error = NULL;
+    keyspace_lock_exclusive();
+    assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
+    meet("k", dot_of(now + 4, at_old, 1));
+    node_snapshot_end(group.node[0]);
+    node_expects_data(group.node[0], false);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    assert_string_equal(real_run_one(&group, 0, 0, "hget k f"), "$1\r\nv\r\n");
+    real_tick(&group, 0);
+    assert_int_equal(node_states(group.node[0]), 1);
+    mem_free(positions);
+    real_group_deinit(&group);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_came_before_it_is_not_known),
+        cmocka_unit_test(test_no_state_before_it),
     };
     return cmocka_run_group_tests(tests, real_setup, real_teardown);
 }
