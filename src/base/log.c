@@ -175,6 +175,13 @@ static void log_to_file(const char *message, size_t len, enum log_level level)
     log_raw(line.text, line.len);
 }
 
+void log_in_handler(const char *message)
+{
+    if ((int)LOG_WARNING >= atomic_load_explicit(&current_level, memory_order_relaxed)) {
+        log_to_file(message, strlen(message), LOG_WARNING);
+    }
+}
+
 void log_write(enum log_level level, const char *format, ...)
 {
     if ((int)level < atomic_load_explicit(&current_level, memory_order_relaxed)) {

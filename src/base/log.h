@@ -20,6 +20,8 @@ void log_write(enum log_level level, const char *format, ...) PRINTF_LIKE(2, 3);
 #define log_verbose(...) log_write(LOG_VERBOSE, __VA_ARGS__)
 #define log_notice(...) log_write(LOG_NOTICE, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_WARNING, __VA_ARGS__)
+/* A warning from a signal's handler: the same line, but never to syslog, which takes a lock. */
+void log_in_handler(const char *message);
 
 /* Reads the local time zone's offset, which lines are stamped with. Call at boot and now and then
  * after (the cron), so that a change to or from summer time is seen; never in a forked child. UTC

@@ -213,15 +213,15 @@ static int save_all(int fd, int64_t now_ms, bool aof_base, int stream_db, unsign
     return ok ? 0 : error;
 }
 
-static void temporary_name(int pid, char name[32])
+void rdb_file_temporary_name(int pid, char name[RDB_FILE_TEMPORARY_BYTES])
 {
-    snprintf(name, 32, "temp-%d.rdb", pid);
+    snprintf(name, RDB_FILE_TEMPORARY_BYTES, "temp-%d.rdb", pid);
 }
 
 void rdb_file_remove_rest(int pid)
 {
-    char name[32];
-    temporary_name(pid, name);
+    char name[RDB_FILE_TEMPORARY_BYTES];
+    rdb_file_temporary_name(pid, name);
     uint64_t begin = spike_begin();
     unlink(name);
     spike_end("rdb-unlink-temp-file", begin);
@@ -240,8 +240,8 @@ int rdb_file_write_base(int fd, int64_t now_ms)
 
 int rdb_file_save(const char *name, int64_t now_ms)
 {
-    char temporary[32];
-    temporary_name((int)getpid(), temporary);
+    char temporary[RDB_FILE_TEMPORARY_BYTES];
+    rdb_file_temporary_name((int)getpid(), temporary);
     int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) {
         return errno;

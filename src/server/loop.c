@@ -13,11 +13,14 @@
 #include "keyspace/evict.h"
 #include "keyspace/expire.h"
 #include "keyspace/lock.h"
+#include "persist/rdb_file.h"
 #include "server/options.h"
 #include "server/signal_options.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,9 +28,11 @@
 static struct {
     struct event *signals[2], *cron, *stop, *inbox_event;
     struct inbox inbox;
-    int64_t hz; /* that the cron event is armed with */
-    bool over;  /* nothing that is posted runs any more */
-    bool asked; /* a signal has asked for the end already */
+    int64_t hz;          /* that the cron event is armed with */
+    bool over;           /* nothing that is posted runs any more */
+    _Atomic bool asked;  /* a signal has asked for the end already */
+    _Atomic int unheard; /* SIGINTs that the loop has not come to yet */
+    void (*notify)(int); /* libevent's handler, which ours stands before */
 } state;
 
 /* Share of the time that the sweep of expired keys may take, in percent (Redis: 25 at effort 1). */
@@ -74,9 +79,8 @@ static void on_signal(evutil_socket_t number, short what, void *arg)
     (void)what;
     (void)arg;
     const char *name = number == SIGINT ? "SIGINT" : "SIGTERM";
-    if (state.asked && number == SIGINT) {
-        log_warning("Received SIGINT again: exiting at once");
-        _exit(1);
+    if (number == SIGINT) {
+        state.unheard--;
     }
     unsigned soft_flags;
     if (shutdown_signals_softly() && !state.asked && !shutdown_is_soft(&soft_flags)) {
@@ -87,6 +91,34 @@ static void on_signal(evutil_socket_t number, short what, void *arg)
     state.asked = true;
     log_warning("Received %s scheduling shutdown...", name);
     shutdown_request(signal_shutdown_flags((int)number));
+}
+
+/* SIGINT's handler, in the main thread. Who asks again is obeyed here and now: the loop may stand
+ * in a save that takes long, or wait for a command that does. What is asked softly is asked once
+ * more before. */
+static void on_interrupt(int number)
+{
+    int saved_errno = errno;
+    int before = atomic_fetch_add(&state.unheard, 1);
+    if (state.asked || before > (shutdown_signals_softly() ? 1 : 0)) {
+        char rest[RDB_FILE_TEMPORARY_BYTES];
+        log_in_handler("Received SIGINT again: exiting at once");
+        rdb_file_temporary_name((int)getpid(), rest);
+        unlink(rest);
+        _exit(1);
+    }
+    state.notify(number);
+    errno = saved_errno;
+}
+
+/* libevent's handler has been set; ours goes before it. */
+static void watch_interrupts(void)
+{
+    struct sigaction action;
+    sigaction(SIGINT, NULL, &action);
+    state.notify = action.sa_handler;
+    action.sa_handler = on_interrupt;
+    sigaction(SIGINT, &action, NULL);
 }
 
 static void on_stop(evutil_socket_t fd, short what, void *arg)
@@ -147,6 +179,7 @@ struct event_base *loop_create(void)
     event_add(state.inbox_event, NULL);
     event_add(state.signals[0], NULL);
     event_add(state.signals[1], NULL);
+    watch_interrupts();
     event_add(state.stop, NULL);
     arm_cron();
     return base;

@@ -56,3 +56,32 @@ def test_texts_of_the_oracle(client, oracle, name):
                 other.call("CONFIG", "SET", name, value), value
             assert client.call("CONFIG", "GET", name) == other.call("CONFIG", "GET", name), value
         other.ok("CONFIG", "SET", name, "default")
+
+
+@pytest.mark.any_threads
+@pytest.mark.parametrize("softly", ["no", "yes"])
+def test_who_insists_is_obeyed_at_once(make_server, connect, softly, ours_only):
+    """A second SIGINT ends the server (softly: a third) also while a script stands in its way. With status 1."""
+    server = make_server({"soft-shutdown": softly})
+    connect(to=server).send("EVAL", "redis.log(redis.LOG_WARNING, 'in the script') while true do end", "0")
+    eventually(lambda: "in the script" in server.output(), "the script runs")
+    for word in (["shutting down softly"] if softly == "yes" else []) + ["scheduling shutdown"]:
+        os.kill(server.pid, signal.SIGINT)
+        eventually(lambda w=word: w in server.output(), word)
+    os.kill(server.pid, signal.SIGINT)
+    assert server.wait_exit() == 1
+    assert "Received SIGINT again: exiting at once" in server.output()
+
+
+@pytest.mark.any_threads
+def test_who_insists_leaves_no_half_file(make_server, connect):
+    """Also while the last save stands still: here nobody reads what it writes. What it began goes."""
+    server = make_server({"save": "", "shutdown-on-sigint": "save"})
+    connect(to=server).ok("SET", "k", "v")
+    half = server.file("temp-%d.rdb" % server.pid)
+    os.mkfifo(half)
+    os.kill(server.pid, signal.SIGINT)
+    eventually(lambda: "Saving the final RDB snapshot" in server.output(), "the save begins")
+    os.kill(server.pid, signal.SIGINT)
+    assert server.wait_exit() == 1
+    assert not os.path.lexists(half)
