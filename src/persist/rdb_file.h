@@ -28,8 +28,8 @@ int rdb_file_write(int fd, int64_t now_ms, int stream_db, unsigned left_out)
 /* Writes all databases into the open file as the base of an AOF, and syncs it; 0 or an errno. For a
  * child as well. */
 int rdb_file_write_base(int fd, int64_t now_ms) REQUIRES_SHARED(keyspace_lock);
-/* The name that a file of process `pid` has until it is whole. Also in a signal's handler. */
 #define RDB_FILE_TEMPORARY_BYTES 32
+/* The name that a file of process `pid` has until it is whole. Also in a signal's handler. */
 void rdb_file_temporary_name(int pid, char name[RDB_FILE_TEMPORARY_BYTES]);
 /* Removes what process `pid` has left of a file it did not finish. */
 void rdb_file_remove_rest(int pid);
