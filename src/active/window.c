@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "active/hot_keys.h"
 #include "active/left_states.h"
+#include "active/missed_takings.h"
 #include "active/waiting_states.h"
 #include "active/window_index.h"
 
@@ -64,6 +65,7 @@ struct window {
     size_t bytes, bytes_max;
     struct left_states left_states;
     struct waiting_states waiting;
+    struct missed_takings missed;
 };
 
 static uint64_t hash_of(uint32_t db, struct slice name)
@@ -156,6 +158,7 @@ void window_destroy(struct window **window)
     window_index_deinit(&w->index);
     left_states_deinit(&w->left_states);
     waiting_states_deinit(&w->waiting);
+    missed_takings_deinit(&w->missed);
     mem_free(w->queues);
     mem_free(w);
     *window = NULL;
@@ -327,6 +330,11 @@ bool window_waits_no_more(struct window *w, const struct version_vector *also, i
         }
     }
     return false;
+}
+
+struct missed_takings *window_missed(struct window *w)
+{
+    return &w->missed;
 }
 
 bool window_has_waiting(const struct window *w)

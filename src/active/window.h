@@ -20,6 +20,7 @@
 struct window;
 struct window_effect; /* window_index.h */
 struct hot_key;       /* hot_keys.h */
+struct missed_takings;
 
 /* KEYDB.STATE key deadline payload positions whole: what a node has of a key, with the positions
  * that it had, and the stamp of the key's last whole write that it knew of (0: none). */
@@ -83,6 +84,8 @@ bool window_wait(struct window *w, uint64_t number, struct dot cause, int64_t un
 bool window_waits_no_more(struct window *w, const struct version_vector *also, int64_t now_ms,
                           uint64_t *number, bool *late) MUST_CHECK;
 bool window_has_waiting(const struct window *w);
+/* Takings of lists' elements that found none; what has left the window may be among them. */
+struct missed_takings *window_missed(struct window *w);
 /* The unit is in: what is beyond the bound goes, oldest first. A unit without effects counts too.
  */
 void window_close(struct window *w, struct unit *unit);
