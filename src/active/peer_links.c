@@ -98,6 +98,17 @@ void peer_link_end_hold(void) NO_THREAD_SAFETY_ANALYSIS
     reclaim_run();
 }
 
+static void tell_all(void) REQUIRES(keyspace_lock);
+static void tell_all(void)
+{
+    for (int i = 0; i < PEER_LINKS_MAX; i++) {
+        if (all.links[i] && all.want[i].up) {
+            all.links[i]->told_due = true;
+            wake(all.links[i]);
+        }
+    }
+}
+
 /* Who is requested from where; whom that concerns is told. */
 static void choose_sources(void) REQUIRES(keyspace_lock);
 static void choose_sources(void)
@@ -105,16 +116,19 @@ static void choose_sources(void)
     struct node *node = active_node();
     all.wants.forwards = !active_settings.no_forward;
     node_take_directly(node, active_settings.no_forward);
-    if (!sources_choose(&all.wants, node_origins(node), node_self(node), all.want, PEER_LINKS_MAX,
-                        replica_clock_ms())) {
-        return;
+    if (sources_choose(&all.wants, node_origins(node), node_self(node), all.want, PEER_LINKS_MAX,
+                       replica_clock_ms())) {
+        tell_all();
     }
-    for (int i = 0; i < PEER_LINKS_MAX; i++) {
-        if (all.links[i] && all.want[i].up) {
-            all.links[i]->told_due = true;
-            wake(all.links[i]);
-        }
-    }
+}
+
+/* The link brings a data set. */
+static void prefer_link(const struct peer_link *l) REQUIRES(keyspace_lock);
+static void prefer_link(const struct peer_link *l)
+{
+    sources_prefer(&all.wants, node_origins(active_node()), all.want, PEER_LINKS_MAX, l->number,
+                   replica_clock_ms());
+    tell_all();
 }
 
 /* ---- the beginning ---- */
@@ -182,6 +196,9 @@ static bool take_answer(struct peer_link *l, const char *line)
         return false;
     }
     memcpy(all.want[l->number].node, id.node, ORIGIN_NODE_BYTES);
+    if (l->gets_all) {
+        prefer_link(l);
+    }
     choose_sources();
     peer_link_end_hold();
     return true;

@@ -605,6 +605,66 @@ static void test_how_a_link_is_chosen(void **state)
     chooser_end(&c);
 }
 
+/* A chain: the peer writes by link 1, whose node is in between, and link 0 is to one behind us,
+ * that has it all from us. While link 1 was away, the other one was all there was; it is left as
+ * soon as there is something. */
+static void test_who_never_brought_anything_is_left(void **state)
+{
+    struct chooser c;
+    struct origin_id far = {.epoch = 1};
+    (void)state;
+    chooser_begin(&c);
+    memset(far.node, 'z', sizeof(far.node));
+    c.peer = origins_enter(&c.origins, &far);
+    c.links[1].up = false;
+    origins_advance(&c.origins, c.peer, 5);
+    chooser_tell(&c, 0, 5);
+    chooser_expect(&c, 0);
+    c.links[1].up = true;
+    chooser_tell(&c, 1, 5);
+    chooser_expect(&c, 0); /* it has no more than we have */
+    chooser_tell(&c, 1, 6);
+    chooser_expect(&c, 1);
+    chooser_tell(&c, 0, 7);
+    chooser_expect(&c, 1); /* this one has something, too */
+    origins_advance(&c.origins, c.peer, 6);
+    chooser_expect(&c, 0); /* or so it was said */
+    bool brought[] = {false, false, false, false, true};
+    assert_int_equal(c.peer, 4);
+    c.takes[0].brought = brought;
+    c.takes[0].brought_count = 5;
+    origins_advance(&c.origins, c.peer, 7);
+    chooser_tell(&c, 1, 8);
+    chooser_expect(&c, 0); /* has brought some, and may have more any moment */
+    c.now_ms += SOURCE_STALLED_MS;
+    chooser_tell(&c, 0, 7);
+    chooser_expect(&c, 1);
+    c.takes[0].brought = NULL;
+    c.takes[0].brought_count = 0;
+    chooser_end(&c);
+}
+
+/* A data set that comes by link 1 is followed by what link 1 has then, unless others bring it. */
+static void test_a_data_set_is_followed_by_its_links_writes(void **state)
+{
+    struct chooser c;
+    (void)state;
+    chooser_begin(&c);
+    c.links[1].up = false;
+    chooser_tell(&c, 0, 0);
+    struct origin_id far = {.epoch = 1};
+    memset(far.node, 'z', sizeof(far.node));
+    uint16_t third = origins_enter(&c.origins, &far);
+    chooser_expect(&c, 0);
+    assert_true(sources_from(&c.wants, third, 0));
+    c.links[1].up = true;
+    c.links[1].heard_ms = c.now_ms;
+    sources_prefer(&c.wants, &c.origins, c.links, 2, 1, c.now_ms);
+    chooser_expect(&c, 0); /* the node itself */
+    assert_true(sources_from(&c.wants, third, 1));
+    chooser_end(&c);
+}
+
 /* multi-master-no-forward: nobody's writes but the peer's own. */
 static void test_no_forward(void **state)
 {
@@ -927,6 +987,8 @@ int main(void)
         cmocka_unit_test(test_news_are_what_clocks_did_not_tell),
         cmocka_unit_test(test_a_silent_link_is_left),
         cmocka_unit_test(test_how_a_link_is_chosen),
+        cmocka_unit_test(test_who_never_brought_anything_is_left),
+        cmocka_unit_test(test_a_data_set_is_followed_by_its_links_writes),
         cmocka_unit_test(test_no_forward),
         cmocka_unit_test(test_wrong_frames_end_the_link),
         cmocka_unit_test(test_clocks_wait_for_their_writes),
