@@ -48,6 +48,7 @@ static struct {
         int port;
     } configured[PEER_LINKS_MAX]; /* boot */
     int configured_count;
+    bool began;     /* those are linked to */
     bool rewritten; /* the file of the configuration says it no more */
     _Atomic bool ending;
 } all;
@@ -458,6 +459,7 @@ static void serve(struct peer_link *l)
         l->set_comes = false;
     }
     l->state = LINK_CONNECTED;
+    l->met = true;
     log_notice("Takes the writes of active peer %s:%d", l->host, l->port);
     (void)serve_frames(l);
 }
@@ -589,6 +591,16 @@ static bool is_there(const struct peer_link *l)
 const struct peer_link *peer_link_at(int number)
 {
     return is_there(all.links[number]) ? all.links[number] : NULL;
+}
+
+bool peer_links_have_met(void)
+{
+    bool met = all.began || all.configured_count == 0;
+    for (int i = 0; i < PEER_LINKS_MAX && met; i++) {
+        const struct peer_link *l = peer_link_at(i);
+        met = !l || l->met;
+    }
+    return met;
 }
 
 static struct peer_link *find(struct slice host, int port)
@@ -723,6 +735,7 @@ void peer_links_start(void)
             log_warning("Can't replicate from %s: %s", all.configured[i].host, error);
         }
     }
+    all.began = true;
     gil_resume_world();
     gil_sleep();
 }

@@ -38,7 +38,8 @@ struct window_block {
 struct window_queue {
     struct window_block *first, *last; /* no block is empty */
     uint64_t swept;                    /* the last sequence that is not here any more */
-    uint64_t swept_clients;            /* the same of writes that are not only states */
+    uint64_t swept_keys;               /* the same of writes that touch keys */
+    uint64_t swept_clients;            /* and are not only states */
 };
 
 /* Of few keys there are states: which, in so many parts, to know quickly of which not, and behind
@@ -360,6 +361,9 @@ void window_each_waiting(const struct window *w, window_visit_state_fn visit, vo
 static void take_out(struct window *w, struct window_queue *q, uint64_t number)
 {
     const struct window_effect *p = window_index_at(&w->index, number);
+    if (dot_sequence(p->unit->dot) > q->swept_keys) {
+        q->swept_keys = dot_sequence(p->unit->dot);
+    }
     if (p->effect.class == EFFECT_STATE) {
         left_states_note(&w->left_states, p->hash, p->unit->dot.stamp);
         struct state_part *part = states_of(w, p->hash);
@@ -440,7 +444,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
         while (q->first) {
             sweep_first(w, q);
         }
-        q->swept = q->swept_clients = positions->sequence[i];
+        q->swept = q->swept_keys = q->swept_clients = positions->sequence[i];
     }
     window_index_trim(&w->index);
     if (clock > w->floor) {
@@ -675,7 +679,7 @@ bool window_follows(const struct window *w, struct dot dot)
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover)
 {
     for (uint32_t i = 1; i < w->queue_count; i++) {
-        if (w->queues[i].swept > version_vector_at(cover, i)) {
+        if (w->queues[i].swept_keys > version_vector_at(cover, i)) {
             return false;
         }
     }

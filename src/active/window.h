@@ -122,7 +122,7 @@ uint64_t window_oldest(const struct window *w);
 /* True when a unit with this dot may be put in: its stamp is above those of its origin that are
  * here. */
 bool window_follows(const struct window *w, struct dot dot);
-/* True when every applied write that `cover` does not cover is here. */
+/* True when every applied write of keys that `cover` does not cover is here. */
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover);
 /* True when a state of the key, with this stamp and cover, can be begun from: every client's write
  * that it does not cover is here, and no later state of the key has left. States of other keys that
