@@ -83,6 +83,8 @@ def test_a_node_without_files_writes_before_it_is_linked(make_node):
                 ca.call("RPUSH", "list", "5")
                 cb.call("RPUSH", "list", "6")
                 links["b from a"].mend()
+                eventually(lambda: is_up_one_way(b), "link", 60)
+                assert sorted(cb.call("LRANGE", "list", 0, -1)) == [b"1", b"2", b"3", b"4", b"5", b"6"]
                 follow(a, b)
                 check_equal([a, b], "met")
                 assert sorted(ca.call("LRANGE", "list", 0, -1)) == [b"1", b"2", b"3", b"4", b"5", b"6"]
