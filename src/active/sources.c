@@ -122,10 +122,12 @@ bool sources_choose(struct sources *w, struct origins *o, uint16_t self,
         struct choice c = {links, count, &o->rows[i], (uint16_t)i, w->forwards, now_ms};
         if (row->position != c.origin->position) {
             row->position = c.origin->position;
-            row->moved_ms = now_ms;
+            row->moved_ms = row->still_ms = now_ms;
         }
         int best = best_link(&c);
-        o->rows[i].told = best == NOBODY ? 0 : told(&c, best);
+        uint64_t most = best == NOBODY ? 0 : told(&c, best);
+        row->still_ms = most > row->position && row->still_ms ? row->still_ms : now_ms;
+        o->rows[i].told = now_ms - row->still_ms < SOURCE_GIVEN_UP_MS ? most : row->position;
         int link = i == self ? NOBODY : choose(&c, row, best);
         if (link != row->link) {
             row->link = link;

@@ -19,6 +19,9 @@
 #define SOURCE_SILENT_MS 3000
 /* A link that brings nothing any more, while another one has more, is left after so long. */
 #define SOURCE_STALLED_MS 2000
+/* What a peer says that it has of an origin, and does not bring for so long though it is asked, is
+ * not waited for any more (struct origin, told). */
+#define SOURCE_GIVEN_UP_MS 60000
 
 struct source_link {
     bool up; /* asks, or has been answered */
@@ -31,6 +34,7 @@ struct source_row {
     int link; /* the one that it is requested from; -1: none */
     uint64_t position;
     int64_t moved_ms; /* since when the position has been this, by this link */
+    int64_t still_ms; /* the same by whatever link, or since when nobody had more */
 };
 
 struct sources {

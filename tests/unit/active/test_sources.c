@@ -158,12 +158,38 @@ static void test_a_data_set_is_followed_by_its_links_writes(void **state)
     chooser_end(&c);
 }
 
+/* Who says that he has more, and never brings it, is not waited for for ever. */
+static void test_what_never_comes_is_given_up(void **state)
+{
+    struct chooser c;
+    (void)state;
+    chooser_begin(&c);
+    c.links[1].up = false;
+    chooser_tell(&c, 0, 5);
+    chooser_expect(&c, 0);
+    for (int i = 1; i < 60; i++) {
+        c.now_ms += SOURCE_GIVEN_UP_MS / 60;
+        chooser_tell(&c, 0, 5 + (uint64_t)i);
+        chooser_expect(&c, 0);
+        assert_int_equal(origins_at(&c.origins, c.peer)->told, 5 + i);
+    }
+    c.now_ms += SOURCE_GIVEN_UP_MS / 60;
+    chooser_tell(&c, 0, 100);
+    chooser_expect(&c, 0);
+    assert_int_equal(origins_at(&c.origins, c.peer)->told, 0);
+    origins_advance(&c.origins, c.peer, 1);
+    chooser_expect(&c, 0);
+    assert_int_equal(origins_at(&c.origins, c.peer)->told, 100);
+    chooser_end(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_a_link_is_chosen),
         cmocka_unit_test(test_who_never_brought_anything_is_left),
         cmocka_unit_test(test_a_data_set_is_followed_by_its_links_writes),
+        cmocka_unit_test(test_what_never_comes_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
