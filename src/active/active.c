@@ -121,6 +121,7 @@ static void tick(int64_t wall_ms UNUSED)
     if (keyspace_try_exclusive()) {
         node_set_log_bytes(node, (size_t)backlog_size_bytes); /* CONFIG SET may have changed it */
         node_expects_data(node, peer_links_bring_data());
+        node_keeps_window(node, !peer_links_have_met());
         node_tick(node, now_ms);
         delivery_tick(peer_links_count() + peer_feeds_count() > 0, now_ms);
         keyspace_has_work = true;

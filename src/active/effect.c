@@ -81,6 +81,12 @@ static bool from_tail(int argc, const struct slice *argv)
     return argc == 4 && slice_equal(argv[2], SLICE("-1"));
 }
 
+/* LREM key 0 element: all that are the same. */
+static bool all_alike(int argc, const struct slice *argv)
+{
+    return argc == 4 && slice_equal(argv[2], SLICE("0"));
+}
+
 /* Of the members of a group, which is the word behind the key. */
 #define OF_GROUP (1U << 8)
 #define GIVES_ALL (EFFECT_GIVES | EFFECT_UNDATES)
@@ -150,6 +156,7 @@ static const struct row rows[] = {
     {"lpush",     EFFECT_ORDER, EFFECT_LIST, EFFECT_GIVES | EFFECT_LEFT, 1, ONE_KEY, 2, 1, REST, with_members},
     {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES | EFFECT_LEFT, 1, ONE_KEY, 3, 1, 1, from_head},
     {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES, 1, ONE_KEY, 3, 1, 1, from_tail},
+    {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES, 1, ONE_KEY, 3, 1, 1, all_alike},
     /* of order, with their key elsewhere */
     {"xgroup",    EFFECT_ORDER, EFFECT_STREAM, 0, 2, ONE_KEY, 0, 0, 0, NULL},
     /* told as deletions and wholes of their keys, or as what they took and gave */

@@ -30,7 +30,8 @@ enum effect_type {
     EFFECT_SET,
     EFFECT_ZSET,
     EFFECT_STREAM,
-    EFFECT_LIST, /* of class order: pushes, and taking the one element nearest to an end */
+    EFFECT_LIST, /* of class order: pushes, and taking the element nearest to an end, or all alike
+                  */
 };
 
 /* What a command of class assign or add, or of a list, does to what it names. */

@@ -202,6 +202,7 @@ static bool run_call(struct executor *x, int db, int argc, const struct slice *a
         call_account(&c, 1, 0, wall_us);
         good = !c.failed;
     }
+    x->changed = c.dirty > 0;
     reply_reset(&x->reply);
     arena_reset(&x->arena);
     return good;
@@ -266,6 +267,11 @@ static bool execute_run(void *context, int db, int argc, const struct slice *arg
     }
     x->failed += !good;
     return good;
+}
+
+static bool execute_changed(void *context)
+{
+    return ((const struct executor *)context)->changed;
 }
 
 static bool execute_survives(void *context, int db, int argc, const struct slice *argv)
@@ -434,6 +440,7 @@ static void execute_flush(void *context, int db, struct dot before, merge_key_fn
 
 const struct merge_executor executor = {
     .run = execute_run,
+    .changed = execute_changed,
     .flush = execute_flush,
     .exists = execute_exists,
     .survives = execute_survives,

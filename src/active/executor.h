@@ -27,6 +27,7 @@ struct executor {
     /* Hears of words about who waits (delivery.h); false: they are none. NULL: nobody does. */
     bool (*hear)(uint16_t origin, int argc, const struct slice *argv);
     /* private */
+    bool changed; /* by what was run last */
     struct session session;
     struct arena arena;
     struct reply reply;

@@ -64,7 +64,9 @@ void merge_run(struct merge *m, struct window_write *write, int db, struct slice
     const struct merge_executor *e = m->executor;
     int argc = effect_command(&write->effect, write->argc, write->argv, words, &argv);
     bool had_deadline = e->has_deadline(m->context, db, key);
-    if (!e->run(m->context, db, argc, argv)) {
+    bool good = e->run(m->context, db, argc, argv);
+    merge_note_taking(m, db, key, write);
+    if (!good) {
         merge_conflict(m, db, key, now_ms);
     } else if (had_deadline && write->effect.class != EFFECT_WHOLE && !is_key_expired(write) &&
                !e->exists(m->context, db, key) && !tells_persist(write, db, key)) {
@@ -253,7 +255,7 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         if (x->effect.class == EFFECT_WHOLE) {
             merge_fold_run(m, &a->fold, db, key, now_ms);
         } else {
-            merge_run(m, x, db, key, now_ms);
+            merge_rules_guess(m, &a->fold, a->x, db, key, now_ms);
         }
         conflict_guess(m, a, db, key, now_ms);
         break;
@@ -262,6 +264,9 @@ static void carry_out(struct merge *m, const struct arrival *a, enum merge_plan 
         break;
     default:
         break;
+    }
+    if (plan != MERGE_OVER && plan != MERGE_NEITHER) {
+        merge_take_missed(m, db, key, x, now_ms);
     }
     merge_touch(m, db, key, a->fold.view.writes[a->fold.view.count - 1].dot);
     if (x->effect.flags & EFFECT_EXPIRES && plan != MERGE_OVER &&

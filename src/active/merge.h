@@ -31,6 +31,8 @@ typedef bool (*merge_element_fn)(struct slice element, void *argument);
 struct merge_executor {
     /* Runs a command; false when it fails (an error reply). Nothing is told to anybody. */
     bool (*run)(void *context, int db, int argc, const struct slice *argv);
+    /* True when what was run last has changed anything. */
+    bool (*changed)(void *context);
     /* Deletes the keys of a database (-1: of all) whose dot is below `before`, and names the
      * others.
      */

@@ -113,6 +113,7 @@ static uint64_t member_at(const struct late *x, int i)
 static void run(struct merge *m, struct late *x)
 {
     merge_run(m, &x->write, x->db, x->name, x->now_ms);
+    merge_take_missed(m, x->db, x->name, &x->write, x->now_ms);
 }
 
 /* ---- rules 3 and 4 ---- */

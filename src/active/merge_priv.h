@@ -39,10 +39,22 @@ bool merge_fold_is_sure(const struct merge *m, const struct merge_fold *f, int x
 void merge_fold_run(struct merge *m, const struct merge_fold *f, int db, struct slice key,
                     int64_t now_ms);
 
+/* The write, whose words are open, has been run: where it takes an element of a list, it is noted
+ * whether it has found one. */
+void merge_note_taking(const struct merge *m, int db, struct slice key,
+                       const struct window_write *write);
+/* A late write was put in, whose words are open: what it has pushed, and what has been taken before
+ * it came, is taken; the key is in conflict then. */
+void merge_take_missed(struct merge *m, int db, struct slice key, const struct window_write *push,
+                       int64_t now_ms);
+
 /* True when X, which is view.writes[x], can be put in below the live writes behind it member by
  * member (rules 3 and 4). */
 bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
                          struct slice key);
+/* Does so; where that is not possible, or not all of them are known, runs X at least. */
+void merge_rules_guess(struct merge *m, const struct merge_fold *f, int x, int db, struct slice key,
+                       int64_t now_ms);
 /* Does so. */
 void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
                         struct slice key, int64_t now_ms);

@@ -282,6 +282,16 @@ static bool is_void(const struct merge *m, const struct merge_fold *f, int x,
     return false;
 }
 
+void merge_rules_guess(struct merge *m, const struct merge_fold *f, int x, int db, struct slice key,
+                       int64_t now_ms)
+{
+    if (f->view.count <= MERGE_REFOLD_MAX && merge_rules_commute(m, f, x, db, key)) {
+        merge_rules_repeat(m, f, x, db, key, now_ms);
+    } else {
+        merge_run(m, &f->view.writes[x], db, key, now_ms);
+    }
+}
+
 void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int db,
                         struct slice key, int64_t now_ms)
 {

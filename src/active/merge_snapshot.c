@@ -93,35 +93,11 @@ static bool take_theirs(struct merge *m, const struct snapshot_key *k)
     return true;
 }
 
-/* The window has all that is ours alone: theirs, and that on top. */
-static bool meet_whole(struct merge *m, const struct snapshot_key *k,
-                       const struct window_view *view)
+/* Runs what is ours alone on top of theirs; of whole writes the one at `first` (-1: none), and what
+ * is behind that. */
+static void put_on_top(struct merge *m, const struct snapshot_key *k,
+                       const struct window_view *view, int first)
 {
-    /* Theirs may hold writes with stamps up to this one. */
-    bool there = k->payload.len > 0;
-    uint64_t theirs_upto = there ? k->dot.stamp : k->snapshot->clock;
-    int first = -1;
-    bool exact = true;
-    for (int i = 0; i < (int)view->count; i++) {
-        const struct window_write *w = &view->writes[i];
-        bool later = w->dot.stamp > theirs_upto;
-        if (!is_ours_alone(k, w)) {
-            continue;
-        }
-        /* Where they have nothing, that may be because of a later deletion; but it was made by
-         * somebody who did not know of ours, and the write wins then. Nor does a state overwrite
-         * what its node did not know. */
-        if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) &&
-            (later || !there || hlc_is_state(k->dot.stamp))) {
-            first = i;
-            exact = later;
-        } else if (!later || w->effect.class == EFFECT_STATE) {
-            exact = false;
-        }
-    }
-    if (!take_theirs(m, k)) {
-        return false;
-    }
     for (int i = first < 0 ? 0 : first; i < (int)view->count; i++) {
         struct window_write *w = &view->writes[i];
         if (!is_ours_alone(k, w) || w->effect.class == EFFECT_STATE) {
@@ -135,6 +111,47 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
         }
         merge_touch(m, k->db, k->key, w->dot);
     }
+}
+
+/* The last whole write that goes on top of theirs, -1: none; *exact: nothing is ours alone that
+ * might belong below something of theirs. */
+static int whole_on_top(const struct snapshot_key *k, const struct window_view *view, bool *exact)
+{
+    /* Theirs may hold writes with stamps up to this one. */
+    bool there = k->payload.len > 0;
+    uint64_t theirs_upto = there ? k->dot.stamp : k->snapshot->clock;
+    int first = -1;
+    *exact = true;
+    for (int i = 0; i < (int)view->count; i++) {
+        const struct window_write *w = &view->writes[i];
+        bool later = w->dot.stamp > theirs_upto;
+        if (!is_ours_alone(k, w)) {
+            continue;
+        }
+        /* Where they have nothing, that may be because of a later deletion; but it was made by
+         * somebody who did not know of ours, and the write wins then. Nor does a state overwrite
+         * what its node did not know. */
+        if ((w->effect.class == EFFECT_WHOLE || w->effect.class == EFFECT_FLUSH) &&
+            (later || !there || hlc_is_state(k->dot.stamp))) {
+            first = i;
+            *exact = later;
+        } else if (!later || w->effect.class == EFFECT_STATE) {
+            *exact = false;
+        }
+    }
+    return first;
+}
+
+/* The window has all that is ours alone: theirs, and that on top. */
+static bool meet_whole(struct merge *m, const struct snapshot_key *k,
+                       const struct window_view *view)
+{
+    bool exact;
+    int first = whole_on_top(k, view, &exact);
+    if (!take_theirs(m, k)) {
+        return false;
+    }
+    put_on_top(m, k, view, first);
     /* Also of a key that is nowhere: in what they have of it, which is not known here, one of ours
      * may be what keeps it (a PERSIST, or a DEL that took a deadline away, before it expired). */
     if (!exact) {
@@ -159,8 +176,39 @@ static bool theirs_stands(const struct merge *m, const struct snapshot_key *k, s
     return origins_compare(m->origins, k->dot, ours) > 0;
 }
 
-/* Some of what is ours alone has left the window: one of the two stands. */
-static bool meet_choice(struct merge *m, const struct snapshot_key *k)
+/* True when each side has had something that the other one has. */
+static bool have_met(const struct merge *m, const struct snapshot_key *k)
+{
+    const struct version_vector *theirs = k->snapshot->positions, *had = k->snapshot->had;
+    for (uint32_t i = 1; i < theirs->count; i++) {
+        uint64_t ours =
+            had ? version_vector_at(had, i) : origins_at(m->origins, (uint16_t)i)->position;
+        if (theirs->sequence[i] > 0 && ours > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when the last write of ours is a client's that is ours alone and in the window: it can be
+ * put on top of theirs. */
+static bool is_last_on_top(const struct snapshot_key *k, const struct window_view *view,
+                           struct dot ours)
+{
+    for (uint32_t i = 0; i < view->count; i++) {
+        const struct window_write *w = &view->writes[i];
+        if (w->dot.place == ours.place && w->effect.class != EFFECT_STATE && is_ours_alone(k, w)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Some of what is ours alone has left the window: one of the two stands; where it is theirs, with
+ * what the window still has on top. So it does where both have a past in common, and neither knows
+ * the other's last write, which both stand then. */
+static bool meet_choice(struct merge *m, const struct snapshot_key *k,
+                        const struct window_view *view)
 {
     struct dot ours = m->executor->dot(m->context, k->db, k->key);
     bool here = m->executor->exists(m->context, k->db, k->key), there = k->payload.len > 0;
@@ -168,8 +216,11 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
     if (same && (!here || (ours.stamp == k->dot.stamp && ours.place == k->dot.place))) {
         return true;
     }
+    bool exact;
+    int first = whole_on_top(k, view, &exact);
     if (here && there) {
-        taken = theirs_stands(m, k, ours);
+        taken = theirs_stands(m, k, ours) ||
+                (!is_applied(m, k) && have_met(m, k) && is_last_on_top(k, view, ours));
     } else if (there) {
         taken = !was_deleted(m, k);
     } else {
@@ -177,6 +228,9 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k)
     }
     if (taken && !take_theirs(m, k)) {
         return false;
+    }
+    if (taken && !same) {
+        put_on_top(m, k, view, first);
     }
     merge_conflict_same(m, k->db, k->key, same, k->now_ms);
     return true;
@@ -187,12 +241,10 @@ bool merge_snapshot_key(struct merge *m, const struct merge_snapshot *snapshot, 
                         int64_t now_ms)
 {
     struct snapshot_key k = {snapshot, db, key, dot, deadline_ms, payload, now_ms};
-    if (!window_holds_beyond(m->window, snapshot->positions)) {
-        return meet_choice(m, &k);
-    }
     struct window_view view;
     window_view(m->window, db, key, &view);
-    bool good = meet_whole(m, &k, &view);
+    bool good = window_holds_beyond(m->window, snapshot->positions) ? meet_whole(m, &k, &view)
+                                                                    : meet_choice(m, &k, &view);
     window_view_deinit(&view);
     return good;
 }

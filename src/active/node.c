@@ -29,6 +29,7 @@ struct node {
     struct origin_log *log;
     const struct merge_snapshot *snapshot; /* MERGE is under way */
     bool expects;                          /* one is on its way */
+    bool keeps;                            /* one may be */
     struct version_vector *met;            /* what those that were had; NULL: none was */
     void (*missed)(const struct version_vector *before);
     uint16_t self;
@@ -490,6 +491,11 @@ void node_expects_data(struct node *n, bool expects)
     n->expects = expects;
 }
 
+void node_keeps_window(struct node *n, bool keeps)
+{
+    n->keeps = keeps;
+}
+
 void node_data_told(struct node *n)
 {
     merge_data_told(&n->merge, n->now_ms);
@@ -577,7 +583,7 @@ void node_tick(struct node *n, int64_t now_ms)
     uint64_t now = hlc_tell(&n->clock);
     origins_hear(&n->origins, n->self, now, 0);
     origins_hear(&n->origins, n->self, now, origins_seen(&n->origins));
-    if (!n->snapshot) {
+    if (!n->snapshot && !n->expects && !n->keeps) {
         window_sweep(n->merge.window, origins_stable(&n->origins));
     }
 }

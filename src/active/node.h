@@ -85,6 +85,9 @@ void node_take_directly(struct node *n, bool directly) REQUIRES(keyspace_lock);
 /* Whether a data set is on its way to us, from the answer that says so until it is merged: no
  * states are told meanwhile. */
 void node_expects_data(struct node *n, bool expects) REQUIRES(keyspace_lock);
+/* Whether somebody is to be met yet, who may have a data set for us: what we write meanwhile is put
+ * on top of that, so it stays in the window, whatever those have seen whom we know already. */
+void node_keeps_window(struct node *n, bool keeps) REQUIRES(keyspace_lock);
 /* Our whole data set is told to somebody, as it is now. */
 void node_data_told(struct node *n) REQUIRES(keyspace_lock);
 /* The same for the frames of a link (receiver_frame): what they bring goes to the node, in this

@@ -48,6 +48,7 @@ static struct {
         int port;
     } configured[PEER_LINKS_MAX]; /* boot */
     int configured_count;
+    bool began;     /* those are linked to */
     bool rewritten; /* the file of the configuration says it no more */
     _Atomic bool ending;
 } all;
@@ -98,6 +99,17 @@ void peer_link_end_hold(void) NO_THREAD_SAFETY_ANALYSIS
     reclaim_run();
 }
 
+static void tell_all(void) REQUIRES(keyspace_lock);
+static void tell_all(void)
+{
+    for (int i = 0; i < PEER_LINKS_MAX; i++) {
+        if (all.links[i] && all.want[i].up) {
+            all.links[i]->told_due = true;
+            wake(all.links[i]);
+        }
+    }
+}
+
 /* Who is requested from where; whom that concerns is told. */
 static void choose_sources(void) REQUIRES(keyspace_lock);
 static void choose_sources(void)
@@ -105,16 +117,19 @@ static void choose_sources(void)
     struct node *node = active_node();
     all.wants.forwards = !active_settings.no_forward;
     node_take_directly(node, active_settings.no_forward);
-    if (!sources_choose(&all.wants, node_origins(node), node_self(node), all.want, PEER_LINKS_MAX,
-                        replica_clock_ms())) {
-        return;
+    if (sources_choose(&all.wants, node_origins(node), node_self(node), all.want, PEER_LINKS_MAX,
+                       replica_clock_ms())) {
+        tell_all();
     }
-    for (int i = 0; i < PEER_LINKS_MAX; i++) {
-        if (all.links[i] && all.want[i].up) {
-            all.links[i]->told_due = true;
-            wake(all.links[i]);
-        }
-    }
+}
+
+/* The link brings a data set. */
+static void prefer_link(const struct peer_link *l) REQUIRES(keyspace_lock);
+static void prefer_link(const struct peer_link *l)
+{
+    sources_prefer(&all.wants, node_origins(active_node()), all.want, PEER_LINKS_MAX, l->number,
+                   replica_clock_ms());
+    tell_all();
 }
 
 /* ---- the beginning ---- */
@@ -182,6 +197,9 @@ static bool take_answer(struct peer_link *l, const char *line)
         return false;
     }
     memcpy(all.want[l->number].node, id.node, ORIGIN_NODE_BYTES);
+    if (l->gets_all) {
+        prefer_link(l);
+    }
     choose_sources();
     peer_link_end_hold();
     return true;
@@ -441,6 +459,7 @@ static void serve(struct peer_link *l)
         l->set_comes = false;
     }
     l->state = LINK_CONNECTED;
+    l->met = true;
     log_notice("Takes the writes of active peer %s:%d", l->host, l->port);
     (void)serve_frames(l);
 }
@@ -572,6 +591,16 @@ static bool is_there(const struct peer_link *l)
 const struct peer_link *peer_link_at(int number)
 {
     return is_there(all.links[number]) ? all.links[number] : NULL;
+}
+
+bool peer_links_have_met(void)
+{
+    bool met = all.began || all.configured_count == 0;
+    for (int i = 0; i < PEER_LINKS_MAX && met; i++) {
+        const struct peer_link *l = peer_link_at(i);
+        met = !l || l->met;
+    }
+    return met;
 }
 
 static struct peer_link *find(struct slice host, int port)
@@ -706,6 +735,7 @@ void peer_links_start(void)
             log_warning("Can't replicate from %s: %s", all.configured[i].host, error);
         }
     }
+    all.began = true;
     gil_resume_world();
     gil_sleep();
 }

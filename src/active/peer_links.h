@@ -59,6 +59,8 @@ void peer_links_write_info(struct buf *out);
 int peer_links_count(void);
 /* Whether some bring a whole data set, which is not merged yet. The same. */
 bool peer_links_bring_data(void);
+/* Whether the peer of each has told, since it is wanted, what he had before. The same. */
+bool peer_links_have_met(void);
 /* ROLE's elements for each: host, port, state, how many units of others have come by it. */
 void peer_links_reply_roles(struct reply *r) REQUIRES(gil);
 

@@ -31,6 +31,7 @@ struct peer_link {
     _Atomic bool stop, cut, link_stop;
     _Atomic bool told_due; /* the peer is to be told what is requested */
     _Atomic enum link_state state;
+    _Atomic bool met; /* its peer has told, since the link is wanted, what it had before */
     _Atomic int64_t heard_ms, down_ms; /* 0: never */
     _Atomic uint64_t units;            /* that have come by it */
     struct buf in;                     /* received; [0, done) is taken */

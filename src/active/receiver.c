@@ -14,12 +14,29 @@ void receiver_deinit(struct receiver *t)
 {
     mem_free(t->origins);
     mem_free(t->positions);
+    mem_free(t->brought);
     *t = (struct receiver){0};
 }
 
 uint64_t receiver_position(const struct receiver *t, uint16_t origin)
 {
     return origin < t->count ? t->positions[origin] : 0;
+}
+
+bool receiver_brings(const struct receiver *t, uint16_t origin)
+{
+    return origin < t->brought_count && t->brought[origin];
+}
+
+static void note_brought(struct receiver *t, uint16_t origin)
+{
+    if (origin >= t->brought_count) {
+        uint32_t count = (uint32_t)origin + 1;
+        t->brought = mem_realloc(t->brought, count * sizeof(*t->brought));
+        memset(t->brought + t->brought_count, 0, (count - t->brought_count) * sizeof(*t->brought));
+        t->brought_count = count;
+    }
+    t->brought[origin] = true;
 }
 
 static uint16_t origin_of(const struct receiver *t, uint16_t handle)
@@ -84,7 +101,7 @@ enum receiver_result receiver_unit(const struct origins *o, uint16_t self, struc
     return taken ? RECEIVED : RECEIVED_NEVER;
 }
 
-static enum receiver_result take_write(const struct receiver *t, const struct origins *o,
+static enum receiver_result take_write(struct receiver *t, const struct origins *o,
                                        const struct frame *f, const struct receiver_sink *sink,
                                        const char **error)
 {
@@ -93,8 +110,12 @@ static enum receiver_result take_write(const struct receiver *t, const struct or
         *error = "a write of an origin that was not named";
         return RECEIVED_NEVER;
     }
-    return receiver_unit(o, t->self, dot_of(f->stamp, origin, f->sequence), f->db, f->commands,
-                         sink, error);
+    enum receiver_result result = receiver_unit(o, t->self, dot_of(f->stamp, origin, f->sequence),
+                                                f->db, f->commands, sink, error);
+    if (result == RECEIVED) {
+        note_brought(t, origin);
+    }
+    return result;
 }
 
 static void note_position(struct receiver *t, uint16_t origin, uint64_t position)

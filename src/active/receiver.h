@@ -52,6 +52,8 @@ struct receiver {
     uint32_t handles;
     uint64_t *positions; /* by our index: what the peer told last that it has */
     uint32_t count;
+    bool *brought; /* by our index: whether a write of it has come by this link */
+    uint32_t brought_count;
     uint16_t self; /* our own origin of this life: nobody else writes in its name */
 };
 
@@ -66,5 +68,7 @@ enum receiver_result receiver_frame(struct receiver *t, struct origins *o, const
                                     const char **error) MUST_CHECK;
 /* The position of an origin that the peer told last; 0 when it told none. */
 uint64_t receiver_position(const struct receiver *t, uint16_t origin);
+/* True when a write of the origin has come by the link, and was not here before. */
+bool receiver_brings(const struct receiver *t, uint16_t origin);
 
 #endif

@@ -91,11 +91,13 @@ static int direct_link(const struct choice *c)
     return NOBODY;
 }
 
-/* The current link brings nothing, though there is something. */
+/* The current link brings nothing, though there is something: for a while, or it never has, and was
+ * the only one there (it has what it has by us, as in a chain). */
 static bool is_stalled(const struct choice *c, const struct source_row *row, int best)
 {
-    return c->now_ms - row->moved_ms >= SOURCE_STALLED_MS && told(c, best) > c->origin->position &&
-           told(c, row->link) <= c->origin->position;
+    bool never = !is_direct(c, row->link) && !receiver_brings(c->links[row->link].take, c->index);
+    return (never || c->now_ms - row->moved_ms >= SOURCE_STALLED_MS) &&
+           told(c, best) > c->origin->position && told(c, row->link) <= c->origin->position;
 }
 
 static int choose(const struct choice *c, const struct source_row *row, int best)
@@ -120,10 +122,12 @@ bool sources_choose(struct sources *w, struct origins *o, uint16_t self,
         struct choice c = {links, count, &o->rows[i], (uint16_t)i, w->forwards, now_ms};
         if (row->position != c.origin->position) {
             row->position = c.origin->position;
-            row->moved_ms = now_ms;
+            row->moved_ms = row->still_ms = now_ms;
         }
         int best = best_link(&c);
-        o->rows[i].told = best == NOBODY ? 0 : told(&c, best);
+        uint64_t most = best == NOBODY ? 0 : told(&c, best);
+        row->still_ms = most > row->position && row->still_ms ? row->still_ms : now_ms;
+        o->rows[i].told = now_ms - row->still_ms < SOURCE_GIVEN_UP_MS ? most : row->position;
         int link = i == self ? NOBODY : choose(&c, row, best);
         if (link != row->link) {
             row->link = link;
@@ -132,6 +136,22 @@ bool sources_choose(struct sources *w, struct origins *o, uint16_t self,
         }
     }
     return changed;
+}
+
+void sources_prefer(struct sources *w, const struct origins *o, const struct source_link *links,
+                    int count, int link, int64_t now_ms)
+{
+    follow_table(w, o);
+    for (uint32_t i = 1; i < w->count; i++) {
+        struct source_row *row = &w->rows[i];
+        struct choice c = {links, count, &o->rows[i], (uint16_t)i, w->forwards, now_ms};
+        if (is_lively(&c, link) &&
+            !(is_lively(&c, row->link) &&
+              (is_direct(&c, row->link) || receiver_brings(links[row->link].take, c.index)))) {
+            row->link = link;
+            row->moved_ms = now_ms;
+        }
+    }
 }
 
 bool sources_from(const struct sources *w, uint16_t origin, int link)

@@ -17,8 +17,11 @@
 
 /* A peer tells its clocks once a second: one that has not for so long is as good as away. */
 #define SOURCE_SILENT_MS 3000
-/* A link that brings nothing, while another one has more, is left after so long. */
+/* A link that brings nothing any more, while another one has more, is left after so long. */
 #define SOURCE_STALLED_MS 2000
+/* What a peer says that it has of an origin, and does not bring for so long though it is asked, is
+ * not waited for any more (struct origin, told). */
+#define SOURCE_GIVEN_UP_MS 60000
 
 struct source_link {
     bool up; /* asks, or has been answered */
@@ -31,6 +34,7 @@ struct source_row {
     int link; /* the one that it is requested from; -1: none */
     uint64_t position;
     int64_t moved_ms; /* since when the position has been this, by this link */
+    int64_t still_ms; /* the same by whatever link, or since when nobody had more */
 };
 
 struct sources {
@@ -48,6 +52,10 @@ void sources_deinit(struct sources *w);
  * anything has changed: then all links that are up are to be told. */
 bool sources_choose(struct sources *w, struct origins *o, uint16_t self,
                     const struct source_link *links, int count, int64_t now_ms);
+/* The link is bringing a whole data set: what is requested from others that never brought anything
+ * of it is requested from this one, until it is chosen anew. Those that are up are to be told. */
+void sources_prefer(struct sources *w, const struct origins *o, const struct source_link *links,
+                    int count, int link, int64_t now_ms);
 /* Whether the origin is requested from the link. */
 bool sources_from(const struct sources *w, uint16_t origin, int link);
 /* What a link's peer was told last: a link that begins has told nothing (all zero). */

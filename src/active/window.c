@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "active/hot_keys.h"
 #include "active/left_states.h"
+#include "active/missed_takings.h"
 #include "active/waiting_states.h"
 #include "active/window_index.h"
 
@@ -37,7 +38,8 @@ struct window_block {
 struct window_queue {
     struct window_block *first, *last; /* no block is empty */
     uint64_t swept;                    /* the last sequence that is not here any more */
-    uint64_t swept_clients;            /* the same of writes that are not only states */
+    uint64_t swept_keys;               /* the same of writes that touch keys */
+    uint64_t swept_clients;            /* and are not only states */
 };
 
 /* Of few keys there are states: which, in so many parts, to know quickly of which not, and behind
@@ -64,6 +66,7 @@ struct window {
     size_t bytes, bytes_max;
     struct left_states left_states;
     struct waiting_states waiting;
+    struct missed_takings missed;
 };
 
 static uint64_t hash_of(uint32_t db, struct slice name)
@@ -156,6 +159,7 @@ void window_destroy(struct window **window)
     window_index_deinit(&w->index);
     left_states_deinit(&w->left_states);
     waiting_states_deinit(&w->waiting);
+    missed_takings_deinit(&w->missed);
     mem_free(w->queues);
     mem_free(w);
     *window = NULL;
@@ -329,6 +333,11 @@ bool window_waits_no_more(struct window *w, const struct version_vector *also, i
     return false;
 }
 
+struct missed_takings *window_missed(struct window *w)
+{
+    return &w->missed;
+}
+
 bool window_has_waiting(const struct window *w)
 {
     return w->waiting.count > 0;
@@ -352,6 +361,9 @@ void window_each_waiting(const struct window *w, window_visit_state_fn visit, vo
 static void take_out(struct window *w, struct window_queue *q, uint64_t number)
 {
     const struct window_effect *p = window_index_at(&w->index, number);
+    if (dot_sequence(p->unit->dot) > q->swept_keys) {
+        q->swept_keys = dot_sequence(p->unit->dot);
+    }
     if (p->effect.class == EFFECT_STATE) {
         left_states_note(&w->left_states, p->hash, p->unit->dot.stamp);
         struct state_part *part = states_of(w, p->hash);
@@ -432,7 +444,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
         while (q->first) {
             sweep_first(w, q);
         }
-        q->swept = q->swept_clients = positions->sequence[i];
+        q->swept = q->swept_keys = q->swept_clients = positions->sequence[i];
     }
     window_index_trim(&w->index);
     if (clock > w->floor) {
@@ -667,7 +679,7 @@ bool window_follows(const struct window *w, struct dot dot)
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover)
 {
     for (uint32_t i = 1; i < w->queue_count; i++) {
-        if (w->queues[i].swept > version_vector_at(cover, i)) {
+        if (w->queues[i].swept_keys > version_vector_at(cover, i)) {
             return false;
         }
     }

@@ -20,6 +20,7 @@
 struct window;
 struct window_effect; /* window_index.h */
 struct hot_key;       /* hot_keys.h */
+struct missed_takings;
 
 /* KEYDB.STATE key deadline payload positions whole: what a node has of a key, with the positions
  * that it had, and the stamp of the key's last whole write that it knew of (0: none). */
@@ -83,6 +84,8 @@ bool window_wait(struct window *w, uint64_t number, struct dot cause, int64_t un
 bool window_waits_no_more(struct window *w, const struct version_vector *also, int64_t now_ms,
                           uint64_t *number, bool *late) MUST_CHECK;
 bool window_has_waiting(const struct window *w);
+/* Takings of lists' elements that found none; what has left the window may be among them. */
+struct missed_takings *window_missed(struct window *w);
 /* The unit is in: what is beyond the bound goes, oldest first. A unit without effects counts too.
  */
 void window_close(struct window *w, struct unit *unit);
@@ -119,7 +122,7 @@ uint64_t window_oldest(const struct window *w);
 /* True when a unit with this dot may be put in: its stamp is above those of its origin that are
  * here. */
 bool window_follows(const struct window *w, struct dot dot);
-/* True when every applied write that `cover` does not cover is here. */
+/* True when every applied write of keys that `cover` does not cover is here. */
 bool window_holds_beyond(const struct window *w, const struct version_vector *cover);
 /* True when a state of the key, with this stamp and cover, can be begun from: every client's write
  * that it does not cover is here, and no later state of the key has left. States of other keys that

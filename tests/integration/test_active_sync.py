@@ -65,6 +65,33 @@ def test_two_filled_nodes_that_never_met(make_node):
     check_quiet([a, b])
 
 
+def test_a_node_without_files_writes_before_it_is_linked(make_node):
+    """What it has written is put on top of what the other one has, key by key."""
+    a, b = make_node(**SHORT), make_node(**SHORT)
+    links = Links()
+    try:
+        with a.connect() as ca:
+            fill(a, "a", 600)
+            ca.call("RPUSH", "list", "1", "2", "3")
+        port = links.add("b from a", a.address)
+        links["b from a"].cut()
+        with b.connect() as cb:
+            cb.ok("REPLICAOF", "127.0.0.1", port)
+            cb.call("RPUSH", "list", "4")
+            time.sleep(0.5)  # nobody else is known, so all have seen it
+            with a.connect() as ca:
+                ca.call("RPUSH", "list", "5")
+                cb.call("RPUSH", "list", "6")
+                links["b from a"].mend()
+                eventually(lambda: is_up_one_way(b), "link", 60)
+                assert sorted(cb.call("LRANGE", "list", 0, -1)) == [b"1", b"2", b"3", b"4", b"5", b"6"]
+                follow(a, b)
+                check_equal([a, b], "met")
+                assert sorted(ca.call("LRANGE", "list", 0, -1)) == [b"1", b"2", b"3", b"4", b"5", b"6"]
+    finally:
+        links.close()
+
+
 def test_two_nodes_that_were_filled_alike(make_node):
     """What both have written is not told again, but for what differs: digests will do."""
     a, b = make_node(**SHORT), make_node(**SHORT)

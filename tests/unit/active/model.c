@@ -315,7 +315,7 @@ static bool run_lpop(struct model_value *v, int argc, const struct slice *argv)
     return pop(v, argv[2], true);
 }
 
-/* LREM key 1|-1 element: the nearest to that end. */
+/* LREM key 1|-1|0 element: the nearest to that end, or all. */
 static bool run_lrem(struct model_value *v, int argc, const struct slice *argv)
 {
     (void)argc;
@@ -330,7 +330,10 @@ static bool run_lrem(struct model_value *v, int argc, const struct slice *argv)
             v->len--;
             memmove(v->list + i, v->list + i + 1, (size_t)(v->len - i) * sizeof(v->list[0]));
             v->list[v->len] = 0;
-            break;
+            if (integer(argv[2]) != 0) {
+                break;
+            }
+            n--; /* from the tail on: the next one is where this one was not */
         }
     }
     if (v->len == 0) {
@@ -421,7 +424,9 @@ bool model_run(struct model *m, int db, int argc, const struct slice *argv)
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (slice_equal_nocase(argv[0], commands[i].name)) {
             struct model_value *v = value_at(m, db, argv[1]);
+            struct model_value before = *v;
             bool good = commands[i].run(v, argc, argv);
+            m->changed = memcmp(&before, v, sizeof(before)) != 0;
             if (v->type == MODEL_NONE) {
                 m->dots[db][index_of(argv[1])] = (struct dot){0, 0};
             }
@@ -435,6 +440,11 @@ bool model_run(struct model *m, int db, int argc, const struct slice *argv)
 static bool executor_run(void *context, int db, int argc, const struct slice *argv)
 {
     return model_run(context, db, argc, argv);
+}
+
+static bool executor_changed(void *context)
+{
+    return ((const struct model *)context)->changed;
 }
 
 static void executor_flush(void *context, int db, struct dot before, merge_key_fn kept,
@@ -551,6 +561,7 @@ static bool executor_digest(void *context, int db, struct slice key, struct buf 
 
 const struct merge_executor model_executor = {
     .run = executor_run,
+    .changed = executor_changed,
     .flush = executor_flush,
     .exists = executor_exists,
     .survives = executor_survives,

@@ -32,6 +32,7 @@ struct model {
     struct model_value values[MODEL_DBS][MODEL_KEYS];
     struct dot dots[MODEL_DBS][MODEL_KEYS];
     const struct origins *origins; /* for the order of dots */
+    bool changed;                  /* something, by what was run last */
 };
 
 extern const struct merge_executor model_executor;

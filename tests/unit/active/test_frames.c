@@ -518,93 +518,6 @@ static void test_a_silent_link_is_left(void **state)
     mesh_end(&m);
 }
 
-/* The choice alone: two links, 0 to the node whose origin it is, 1 to another one. */
-struct chooser {
-    struct origins origins;
-    struct sources wants;
-    struct source_link links[2];
-    struct receiver takes[2];
-    uint16_t self, peer;
-    int64_t now_ms;
-};
-
-static void chooser_begin(struct chooser *c)
-{
-    struct origin_id id = {.epoch = 1};
-    *c = (struct chooser){.now_ms = 50000};
-    origins_init(&c->origins);
-    sources_init(&c->wants, true);
-    for (int i = 0; i < 3; i++) {
-        memset(id.node, 'a' + i, sizeof(id.node));
-        uint16_t index = origins_enter(&c->origins, &id);
-        if (i > 0) {
-            memcpy(c->links[i - 1].node, id.node, sizeof(id.node));
-            c->links[i - 1].up = true;
-            c->links[i - 1].take = &c->takes[i - 1];
-        }
-        c->self = i == 0 ? index : c->self;
-        c->peer = i == 1 ? index : c->peer;
-    }
-}
-
-static void chooser_end(struct chooser *c)
-{
-    receiver_deinit(&c->takes[0]);
-    receiver_deinit(&c->takes[1]);
-    sources_deinit(&c->wants);
-    origins_deinit(&c->origins);
-}
-
-/* The link tells that it has so much of the peer's writes. */
-static void chooser_tell(struct chooser *c, int link, uint64_t position)
-{
-    struct receiver *t = &c->takes[link];
-    if (!t->positions) {
-        t->count = c->origins.count;
-        t->positions = mem_calloc(t->count, sizeof(*t->positions));
-    }
-    t->positions[c->peer] = position;
-    c->links[link].heard_ms = c->now_ms;
-}
-
-static void chooser_expect(struct chooser *c, int link)
-{
-    (void)sources_choose(&c->wants, &c->origins, c->self, c->links, 2, c->now_ms);
-    assert_int_equal(c->wants.rows[c->peer].link, link);
-    assert_int_equal(c->wants.rows[c->self].link, -1);
-}
-
-static void test_how_a_link_is_chosen(void **state)
-{
-    struct chooser c;
-    (void)state;
-    chooser_begin(&c);
-    chooser_tell(&c, 0, 5);
-    chooser_tell(&c, 1, 5);
-    chooser_expect(&c, 0); /* equal: the node itself */
-    chooser_tell(&c, 1, 9);
-    chooser_expect(&c, 0); /* a moment's lead is nothing */
-    c.now_ms += SOURCE_SILENT_MS;
-    chooser_tell(&c, 1, 9);
-    chooser_expect(&c, 1); /* silent, with something it had to bring */
-    chooser_tell(&c, 0, 4);
-    origins_advance(&c.origins, c.peer, 5);
-    chooser_expect(&c, 1); /* it is back, and has less than we have */
-    chooser_tell(&c, 0, 5);
-    chooser_expect(&c, 0);
-    c.now_ms += SOURCE_STALLED_MS;
-    chooser_tell(&c, 0, 5);
-    chooser_expect(&c, 1); /* lively, but has nothing for us where the other has */
-    c.links[1].up = false;
-    chooser_expect(&c, 0);
-    c.links[0].up = false;
-    chooser_expect(&c, -1);
-    c.links[1].up = true;
-    c.wants.forwards = false;
-    chooser_expect(&c, -1);
-    chooser_end(&c);
-}
-
 /* multi-master-no-forward: nobody's writes but the peer's own. */
 static void test_no_forward(void **state)
 {
@@ -926,7 +839,6 @@ int main(void)
         cmocka_unit_test(test_a_mesh_sends_each_write_once_to_each),
         cmocka_unit_test(test_news_are_what_clocks_did_not_tell),
         cmocka_unit_test(test_a_silent_link_is_left),
-        cmocka_unit_test(test_how_a_link_is_chosen),
         cmocka_unit_test(test_no_forward),
         cmocka_unit_test(test_wrong_frames_end_the_link),
         cmocka_unit_test(test_clocks_wait_for_their_writes),

@@ -151,11 +151,94 @@ static void test_no_state_before_it(void **state)
     real_group_deinit(&group);
 }
 
+/* Node 0 has let go of what the data set lacks, and has pushed to a list since then; so has the
+ * peer, with other writes before it. */
+static void meet_list(bool have_met, const char *list)
+{
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id peer = {.epoch = 7}, other = {.epoch = 9};
+    memset(peer.node, 'p', sizeof(peer.node));
+    memset(other.node, 'q', sizeof(other.node));
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    struct origins *o = node_origins(group.node[0]);
+    uint16_t at_peer = origins_enter(o, &peer);
+    if (have_met) {
+        take(&peer, 1, now, "*3\r\n$5\r\nRPUSH\r\n$1\r\nk\r\n$1\r\na\r\n");
+    }
+    let_go(&other, now + 8);
+    struct version_vector *had = version_vector_create(o);
+    real_run_one(&group, 0, 0, "rpush k mine");
+    real_run_one(&group, 1, 0, "rpush k a b c");
+    struct version_vector *positions = version_vector_create(o);
+    memset(positions->sequence, 0, positions->count * sizeof(positions->sequence[0]));
+    positions->sequence[at_peer] = 3;
+    struct merge_snapshot snapshot = {.positions = positions, .clock = now + 12, .had = had};
+    const char *error = NULL;
+    keyspace_lock_exclusive();
+    assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
+    meet("k", dot_of(now + 4, at_peer, 3));
+    node_snapshot_end(group.node[0]);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    assert_string_equal(real_run_one(&group, 0, 0, "lrange k 0 -1"), list);
+    assert_true(conflicts_has(node_merge(group.node[0])->conflicts, 0, SLICE("k")));
+    mem_free(positions);
+    mem_free(had);
+    real_group_deinit(&group);
+}
+
+/* Of two contents theirs stands, with our last write on top. */
+static void test_ours_on_top(void **state)
+{
+    (void)state;
+    meet_list(true, "*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$4\r\nmine\r\n");
+}
+
+/* Nodes that never met have no past in common: the later one. */
+static void test_the_later_one(void **state)
+{
+    (void)state;
+    meet_list(false, "*1\r\n$4\r\nmine\r\n");
+}
+
+static size_t window_after_a_while(void)
+{
+    for (int i = 0; i < 50; i++) {
+        group.now_ms += CONFLICT_QUIET_MS;
+        real_tick(&group, 0);
+    }
+    return window_bytes(node_merge(group.node[0])->window);
+}
+
+static void keep_window(bool keeps)
+{
+    keyspace_lock_exclusive();
+    node_keeps_window(group.node[0], keeps);
+    keyspace_unlock_exclusive();
+}
+
+/* What is written before somebody is met is put on top of what he has: alone, nobody is who has not
+ * seen it. */
+static void test_the_window_is_kept_for_who_is_to_be_met(void **state)
+{
+    (void)state;
+    real_group_init(&group, 1, LOG_BYTES, 0);
+    keep_window(true);
+    real_run_one(&group, 0, 0, "rpush k a");
+    assert_true(window_after_a_while() > 0);
+    keep_window(false);
+    assert_int_equal(window_after_a_while(), 0);
+    real_group_deinit(&group);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_came_before_it_is_not_known),
         cmocka_unit_test(test_no_state_before_it),
+        cmocka_unit_test(test_ours_on_top),
+        cmocka_unit_test(test_the_later_one),
+        cmocka_unit_test(test_the_window_is_kept_for_who_is_to_be_met),
     };
     return cmocka_run_group_tests(tests, real_setup, real_teardown);
 }
