@@ -162,11 +162,12 @@ static void on_told(int db, struct slice commands)
     if (!own || own->muted) {
         return;
     }
-    if (db != PROPAGATE_ANY_DB) {
+    if (db != PROPAGATE_ANY_DB && !own->open) {
+        assert(db >= own->first_db && db < own->first_db + own->dbs);
+        enqueue(own, db - own->first_db, commands);
+        own->units++;
+    } else if (db != PROPAGATE_ANY_DB) {
         add(own, db, commands);
-        if (!own->open) {
-            close_unit(own);
-        }
     } else if (slice_equal(commands, multi)) {
         own->open = true;
     } else {

@@ -94,19 +94,23 @@ void origin_log_destroy(struct origin_log **log)
     }
 }
 
-static struct ring *ring_of(struct origin_log *log, uint16_t origin)
+static __attribute__((noinline)) void add_rings(struct origin_log *log, uint32_t count)
 {
-    if (origin >= log->count) {
-        uint32_t count = (uint32_t)origin + 1;
-        log->rings = mem_realloc(log->rings, count * sizeof(*log->rings));
-        for (; log->count < count; log->count++) {
-            log->rings[log->count] = (struct ring){.first = 1, .end = 1};
-        }
+    log->rings = mem_realloc(log->rings, count * sizeof(*log->rings));
+    for (; log->count < count; log->count++) {
+        log->rings[log->count] = (struct ring){.first = 1, .end = 1};
+    }
+}
+
+static inline struct ring *ring_of(struct origin_log *log, uint16_t origin)
+{
+    if (unlikely(origin >= log->count)) {
+        add_rings(log, (uint32_t)origin + 1);
     }
     return &log->rings[origin];
 }
 
-static void grow(struct ring *r)
+static __attribute__((noinline)) void grow(struct ring *r)
 {
     struct ring grown = *r;
     grown.capacity = r->capacity ? 2 * r->capacity : FIRST_CAPACITY;
@@ -144,8 +148,10 @@ static struct ring *oldest(const struct origin_log *log)
 static size_t bound(const struct origin_log *log)
 {
     size_t max = log->holders && log->held_max > log->bytes_max ? log->held_max : log->bytes_max;
-    uint64_t upto = log->upto, unread = upto < log->appended ? log->appended - upto : 0;
-    uint64_t wanted = log->bytes_max + unread, most = log->readers_max;
+    uint64_t upto = atomic_load_explicit(&log->upto, memory_order_relaxed);
+    uint64_t unread = upto < log->appended ? log->appended - upto : 0;
+    uint64_t wanted = log->bytes_max + unread;
+    uint64_t most = atomic_load_explicit(&log->readers_max, memory_order_relaxed);
     wanted = wanted < most ? wanted : most;
     return wanted > max ? (size_t)wanted : max;
 }
@@ -153,11 +159,15 @@ static size_t bound(const struct origin_log *log)
 static void trim(struct origin_log *log)
 {
     struct ring *from;
-    size_t max = bound(log);
-    while (log->bytes > max && (from = oldest(log)) != NULL) {
-        drop_first(log, from);
+    if (log->bytes > log->bytes_max) {
+        size_t max = bound(log);
+        while (log->bytes > max && (from = oldest(log)) != NULL) {
+            drop_first(log, from);
+        }
     }
-    log->beyond_bytes = log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0;
+    atomic_store_explicit(&log->beyond_bytes,
+                          log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0,
+                          memory_order_relaxed);
 }
 
 void origin_log_append(struct origin_log *log, struct unit *unit)

@@ -1,7 +1,7 @@
 /* A unit: one write as it travels, its commands in one allocation, shared by the logs and the
  * window. The commands are a request's bytes: "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"...; SELECT stands
  * where the database changes, and is not one of them. State: immutable but for the count, which is
- * atomic. */
+ * keyspace's (exclusive mode). */
 #ifndef ACTIVE_UNIT_H
 #define ACTIVE_UNIT_H
 
@@ -10,12 +10,11 @@
 #include "base/slice.h"
 #include "active/origins.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct unit {
-    _Atomic uint32_t references;
+    uint32_t references;
     uint16_t db; /* of its first command */
     /* Ours, and what it did hangs on what was there: those that it may be a consequence of are told
      * before it (sender.h). Set before it is in a log. */
