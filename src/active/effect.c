@@ -224,6 +224,11 @@ static inline bool is_named(const struct row *row, struct slice name)
 /* The row for this call, NULL when there is none. */
 static const struct row *find_row(int argc, const struct slice *argv)
 {
+    const char *name = argv[0].ptr;
+    if (argv[0].len == 3 && (name[0] | 0x20) == 's' && (name[1] | 0x20) == 'e' &&
+        (name[2] | 0x20) == 't' && argc == 3) {
+        return &rows[0]; /* nearly all that there is */
+    }
     for (size_t i = 0; i < ROWS; i++) {
         if (is_named(&rows[i], argv[0]) && (!rows[i].shape || rows[i].shape(argc, argv))) {
             return &rows[i];
@@ -260,12 +265,14 @@ bool effect_of(int argc, const struct slice *argv, int number, struct effect *ef
                               .flags = (uint8_t)(row->flags & ~OF_GROUP),
                               .key = row->key,
                               .values = row->values,
-                              .scope = (int8_t)(row->flags & OF_GROUP ? row->key + 1 : 0),
                               .first = row->first,
                               .step = row->step,
                               .count = row->count};
-    if (effect->scope >= argc) {
-        return classify_order(argc, number, effect);
+    if (unlikely(row->flags & OF_GROUP)) {
+        effect->scope = (int8_t)(row->key + 1);
+        if (effect->scope >= argc) {
+            return classify_order(argc, number, effect);
+        }
     }
     if (row->count == REST) {
         effect->count = argc > row->first ? (argc - row->first + row->step - 1) / row->step : 0;

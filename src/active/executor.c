@@ -126,10 +126,10 @@ static void execute_touch(void *context, const struct origins *o, int db, struct
 {
     const struct executor *x = context;
     struct entry *e = look(context, db, key);
-    if (!e || origins_compare(o, dot, executor_dot(e)) <= 0) {
+    if (!e || (e->flags & ENTRY_STAMPED && origins_compare(o, dot, executor_dot(e)) <= 0)) {
         return;
     }
-    if (!entry_stamp(e)) {
+    if (unlikely(!(e->flags & ENTRY_STAMPED))) {
         execute_set_dot(context, db, key, dot);
         return;
     }

@@ -11,6 +11,9 @@
 #define FIRST_CAPACITY 16
 /* What is dropped has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
+/* Of a large bound such a part is dropped at a time. */
+#define SPARE_PART 64
+#define SPARE_FROM_BYTES ((size_t)256 * 1024)
 
 /* ring[sequence & (capacity - 1)] for first <= sequence < end. */
 struct ring {
@@ -130,16 +133,23 @@ static bool is_held(const struct origin_log *log, const struct ring *r)
                hlc_stamp_ms(log->newest);
 }
 
-/* The ring to drop from; NULL when there is none. */
-static struct ring *oldest(const struct origin_log *log)
+/* The ring to drop from, as long as what it drops is earlier than *limit; NULL when there is none.
+ */
+static struct ring *oldest(const struct origin_log *log, uint64_t *limit)
 {
     struct ring *found = NULL;
+    *limit = UINT64_MAX;
     for (uint32_t i = 0; i < log->count; i++) {
         struct ring *r = &log->rings[i];
-        if (r->first < r->end && !is_held(log, r) &&
-            (!found ||
-             (*place(r, r->first))->dot.stamp < (*place(found, found->first))->dot.stamp)) {
+        if (r->first == r->end || is_held(log, r)) {
+            continue;
+        }
+        uint64_t stamp = (*place(r, r->first))->dot.stamp;
+        if (!found || stamp < (*place(found, found->first))->dot.stamp) {
+            *limit = found ? (*place(found, found->first))->dot.stamp : *limit;
             found = r;
+        } else if (stamp < *limit) {
+            *limit = stamp;
         }
     }
     return found;
@@ -156,13 +166,25 @@ static size_t bound(const struct origin_log *log)
     return wanted > max ? (size_t)wanted : max;
 }
 
+/* Drops from the ring it has found, down to so many bytes. */
+static void drop_run(struct origin_log *log, struct ring *from, uint64_t limit, size_t max)
+{
+    do {
+        drop_first(log, from);
+    } while (log->bytes > max && from->first < from->end && !is_held(log, from) &&
+             (*place(from, from->first))->dot.stamp < limit);
+}
+
+/* A little more than has to go goes at once, so that not every write has to look. */
 static void trim(struct origin_log *log)
 {
     struct ring *from;
-    if (log->bytes > log->bytes_max) {
-        size_t max = bound(log);
-        while (log->bytes > max && (from = oldest(log)) != NULL) {
-            drop_first(log, from);
+    uint64_t limit;
+    size_t max = log->bytes > log->bytes_max ? bound(log) : SIZE_MAX;
+    if (log->bytes > max) {
+        max -= log->bytes_max >= SPARE_FROM_BYTES ? log->bytes_max / SPARE_PART : 0;
+        while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {
+            drop_run(log, from, limit, max);
         }
     }
     atomic_store_explicit(&log->beyond_bytes,

@@ -165,7 +165,8 @@ bool sender_has_all(struct sender *s, const struct origins *o, const struct orig
 }
 
 /* Names the origin before its handle is used. */
-static void name_origin(struct sender *s, const struct origins *o, uint32_t index, struct buf *out)
+static inline void name_origin(struct sender *s, const struct origins *o, uint32_t index,
+                               struct buf *out)
 {
     if (!s->rows[index].named) {
         frame_put_origin(out, (uint16_t)index, &o->rows[index].id);
