@@ -7,19 +7,19 @@
 #include <stddef.h>
 
 #define REST (-1)
-/* Of the effects of a command with several keys. */
-#define ONE_KEY (-1)
+#define ONE_KEY EFFECT_OF_ONE_KEY
 
 typedef bool (*shape_fn)(int argc, const struct slice *argv);
 
 struct row {
     const char *name;
-    enum effect_class class;
-    enum effect_type type;
-    unsigned flags;
-    int key, values;
-    int first, step, count; /* REST: to the end */
-    shape_fn shape;         /* NULL: always */
+    uint8_t name_len;
+    enum effect_class class : 8;
+    enum effect_type type : 8;
+    uint16_t flags;
+    int8_t key, values;
+    int8_t first, step, count; /* REST: to the end */
+    shape_fn shape;            /* NULL: always */
 };
 
 static bool is_number(struct slice text)
@@ -90,134 +90,154 @@ static bool all_alike(int argc, const struct slice *argv)
 /* Of the members of a group, which is the word behind the key. */
 #define OF_GROUP (1U << 8)
 #define GIVES_ALL (EFFECT_GIVES | EFFECT_UNDATES)
+#define N(name) name, sizeof(name) - 1
 
 /* clang-format off */
 static const struct row rows[] = {
     /* whole */
-    {"set",       EFFECT_WHOLE, EFFECT_STRING, 0, 1, ONE_KEY, 0, 0, 0, plain_set},
-    {"restore",   EFFECT_WHOLE, EFFECT_ANY,    0, 1, ONE_KEY, 0, 0, 0, NULL},
-    {"del",       EFFECT_WHOLE, EFFECT_ANY,    0, 1, 0, 0, 0, 0, NULL},
-    {"unlink",    EFFECT_WHOLE, EFFECT_ANY,    0, 1, 0, 0, 0, 0, NULL},
-    {"expdel",    EFFECT_WHOLE, EFFECT_ANY,    0, 1, 0, 0, 0, 0, NULL},
-    {"restore-asking", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"getdel",    EFFECT_WHOLE, EFFECT_ANY,    0, 1, ONE_KEY, 0, 0, 0, NULL},
-    {"getset",    EFFECT_WHOLE, EFFECT_STRING, 0, 1, ONE_KEY, 0, 0, 0, NULL},
-    {"setex",     EFFECT_UNTOLD, EFFECT_ANY,   0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"psetex",    EFFECT_UNTOLD, EFFECT_ANY,   0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"mset",      EFFECT_WHOLE, EFFECT_STRING, 0, 1, 1, 0, 0, 0, NULL},
-    {"flushdb",   EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"flushall",  EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"keydb.state", EFFECT_STATE, EFFECT_ANY,  0, 1, ONE_KEY, 0, 0, 0, NULL},
-    {"keydb.digests", EFFECT_STATE, EFFECT_ANY, 0, 2, 2, 0, 0, 0, NULL},
+    {N("set"),       EFFECT_WHOLE, EFFECT_STRING, 0, 1, ONE_KEY, 0, 0, 0, plain_set},
+    {N("restore"),   EFFECT_WHOLE, EFFECT_ANY,    0, 1, ONE_KEY, 0, 0, 0, NULL},
+    {N("del"),       EFFECT_WHOLE, EFFECT_ANY,    0, 1, 0, 0, 0, 0, NULL},
+    {N("unlink"),    EFFECT_WHOLE, EFFECT_ANY,    0, 1, 0, 0, 0, 0, NULL},
+    {N("expdel"),    EFFECT_WHOLE, EFFECT_ANY,    0, 1, 0, 0, 0, 0, NULL},
+    {N("restore-asking"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("getdel"),    EFFECT_WHOLE, EFFECT_ANY,    0, 1, ONE_KEY, 0, 0, 0, NULL},
+    {N("getset"),    EFFECT_WHOLE, EFFECT_STRING, 0, 1, ONE_KEY, 0, 0, 0, NULL},
+    {N("setex"),     EFFECT_UNTOLD, EFFECT_ANY,   0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("psetex"),    EFFECT_UNTOLD, EFFECT_ANY,   0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("mset"),      EFFECT_WHOLE, EFFECT_STRING, 0, 1, 1, 0, 0, 0, NULL},
+    {N("flushdb"),   EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("flushall"),  EFFECT_FLUSH, EFFECT_ANY,    0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.state"), EFFECT_STATE, EFFECT_ANY,  0, 1, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.digests"), EFFECT_STATE, EFFECT_ANY, 0, 2, 2, 0, 0, 0, NULL},
     /* assign */
-    {"hset",      EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},
-    {"hmset",     EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},
-    {"hdel",      EFFECT_ASSIGN, EFFECT_HASH, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
-    {"hpexpireat", EFFECT_ASSIGN, EFFECT_HASH, EFFECT_DATES, 1, ONE_KEY, 5, 1, REST, NULL},
-    {"hpersist",  EFFECT_ASSIGN, EFFECT_HASH, EFFECT_UNDATES, 1, ONE_KEY, 4, 1, REST, NULL},
-    {"sadd",      EFFECT_ASSIGN, EFFECT_SET,  EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, NULL},
-    {"srem",      EFFECT_ASSIGN, EFFECT_SET,  EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
-    {"zadd",      EFFECT_ASSIGN, EFFECT_ZSET, EFFECT_GIVES, 1, ONE_KEY, 3, 2, REST, plain_zadd},
-    {"zrem",      EFFECT_ASSIGN, EFFECT_ZSET, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
-    {"pfadd",     EFFECT_ASSIGN, EFFECT_HYPERLOGLOG, EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, NULL},
-    {"keydb.xinsert", EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
-    {"xdel",      EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
+    {N("hset"),      EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},
+    {N("hmset"),     EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL,    1, ONE_KEY, 2, 2, REST, NULL},
+    {N("hdel"),      EFFECT_ASSIGN, EFFECT_HASH, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
+    {N("hpexpireat"), EFFECT_ASSIGN, EFFECT_HASH, EFFECT_DATES, 1, ONE_KEY, 5, 1, REST, NULL},
+    {N("hpersist"),  EFFECT_ASSIGN, EFFECT_HASH, EFFECT_UNDATES, 1, ONE_KEY, 4, 1, REST, NULL},
+    {N("sadd"),      EFFECT_ASSIGN, EFFECT_SET,  EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, NULL},
+    {N("srem"),      EFFECT_ASSIGN, EFFECT_SET,  EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
+    {N("zadd"),      EFFECT_ASSIGN, EFFECT_ZSET, EFFECT_GIVES, 1, ONE_KEY, 3, 2, REST, plain_zadd},
+    {N("zrem"),      EFFECT_ASSIGN, EFFECT_ZSET, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
+    {N("pfadd"),     EFFECT_ASSIGN, EFFECT_HYPERLOGLOG, EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, NULL},
+    {N("keydb.xinsert"), EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
+    {N("xdel"),      EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_TAKES, 1, ONE_KEY, 2, 1, REST, NULL},
     /* what groups have pending: of each group a register for an id */
-    {"keydb.xpend", EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_GIVES | OF_GROUP, 1, ONE_KEY, 6, 1, REST, NULL},
-    {"xack",      EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_TAKES | OF_GROUP, 1, ONE_KEY, 3, 1, REST, NULL},
-    {"pexpirememberat", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_DATES, 1, ONE_KEY, 2, 1, 1, NULL},
-    {"pexpireat", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_DATES,   1, ONE_KEY, 0, 0, 0, with_one_more},
-    {"persist",   EFFECT_ASSIGN, EFFECT_ANY, EFFECT_UNDATES, 1, ONE_KEY, 0, 0, 0, of_key},
-    {"persist",   EFFECT_ASSIGN, EFFECT_ANY, EFFECT_UNDATES, 1, ONE_KEY, 2, 1, 1, with_one_more},
+    {N("keydb.xpend"), EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_GIVES | OF_GROUP, 1, ONE_KEY, 6, 1, REST, NULL},
+    {N("xack"),      EFFECT_ASSIGN, EFFECT_STREAM, EFFECT_TAKES | OF_GROUP, 1, ONE_KEY, 3, 1, REST, NULL},
+    {N("pexpirememberat"), EFFECT_ASSIGN, EFFECT_ANY, EFFECT_DATES, 1, ONE_KEY, 2, 1, 1, NULL},
+    {N("pexpireat"), EFFECT_ASSIGN, EFFECT_ANY, EFFECT_DATES,   1, ONE_KEY, 0, 0, 0, with_one_more},
+    {N("persist"),   EFFECT_ASSIGN, EFFECT_ANY, EFFECT_UNDATES, 1, ONE_KEY, 0, 0, 0, of_key},
+    {N("persist"),   EFFECT_ASSIGN, EFFECT_ANY, EFFECT_UNDATES, 1, ONE_KEY, 2, 1, 1, with_one_more},
     /* add */
-    {"incr",      EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, NULL},
-    {"decr",      EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, NULL},
-    {"incrby",    EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, without_options},
-    {"decrby",    EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, without_options},
-    {"hincrby",   EFFECT_ADD, EFFECT_HASH,   EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
-    {"zincrby",   EFFECT_ADD, EFFECT_ZSET,   EFFECT_GIVES, 1, ONE_KEY, 3, 1, 1, NULL},
+    {N("incr"),      EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, NULL},
+    {N("decr"),      EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, NULL},
+    {N("incrby"),    EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, without_options},
+    {N("decrby"),    EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, 1, ONE_KEY, 0, 0, 0, without_options},
+    {N("hincrby"),   EFFECT_ADD, EFFECT_HASH,   EFFECT_GIVES, 1, ONE_KEY, 2, 1, 1, NULL},
+    {N("zincrby"),   EFFECT_ADD, EFFECT_ZSET,   EFFECT_GIVES, 1, ONE_KEY, 3, 1, 1, NULL},
     /* stands in for a write that no frame has room for, on the node that made it */
-    {"keydb.large", EFFECT_UNTOLD, EFFECT_ANY, 0, 1, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.large"), EFFECT_UNTOLD, EFFECT_ANY, 0, 1, ONE_KEY, 0, 0, 0, NULL},
     /* what its time has taken: a member, by itself; a key */
-    {"keydb.expired", EFFECT_ASSIGN, EFFECT_ANY, EFFECT_TAKES | EFFECT_EXPIRES, 1, ONE_KEY, 3, 1, 1, of_member},
-    {"keydb.expired", EFFECT_ORDER, EFFECT_ANY, EFFECT_EXPIRES, 1, ONE_KEY, 0, 0, 0, with_one_more},
-    {"keydb.expired", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.expired"), EFFECT_ASSIGN, EFFECT_ANY, EFFECT_TAKES | EFFECT_EXPIRES, 1, ONE_KEY, 3, 1, 1, of_member},
+    {N("keydb.expired"), EFFECT_ORDER, EFFECT_ANY, EFFECT_EXPIRES, 1, ONE_KEY, 0, 0, 0, with_one_more},
+    {N("keydb.expired"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     /* no key */
-    {"publish",   EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"spublish",  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"script",    EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"function",  EFFECT_LIBRARY, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"keydb.view", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"keydb.wait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"keydb.unwait", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"keydb.give", EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("publish"),   EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("spublish"),  EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("script"),    EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("function"),  EFFECT_LIBRARY, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.view"), EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.wait"), EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.unwait"), EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("keydb.give"), EFFECT_KEYLESS, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
     /* of order, with elements that they name */
-    {"rpush",     EFFECT_ORDER, EFFECT_LIST, EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, with_members},
-    {"lpush",     EFFECT_ORDER, EFFECT_LIST, EFFECT_GIVES | EFFECT_LEFT, 1, ONE_KEY, 2, 1, REST, with_members},
-    {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES | EFFECT_LEFT, 1, ONE_KEY, 3, 1, 1, from_head},
-    {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES, 1, ONE_KEY, 3, 1, 1, from_tail},
-    {"lrem",      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES, 1, ONE_KEY, 3, 1, 1, all_alike},
+    {N("rpush"),     EFFECT_ORDER, EFFECT_LIST, EFFECT_GIVES, 1, ONE_KEY, 2, 1, REST, with_members},
+    {N("lpush"),     EFFECT_ORDER, EFFECT_LIST, EFFECT_GIVES | EFFECT_LEFT, 1, ONE_KEY, 2, 1, REST, with_members},
+    {N("lrem"),      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES | EFFECT_LEFT, 1, ONE_KEY, 3, 1, 1, from_head},
+    {N("lrem"),      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES, 1, ONE_KEY, 3, 1, 1, from_tail},
+    {N("lrem"),      EFFECT_ORDER, EFFECT_LIST, EFFECT_TAKES, 1, ONE_KEY, 3, 1, 1, all_alike},
     /* of order, with their key elsewhere */
-    {"xgroup",    EFFECT_ORDER, EFFECT_STREAM, 0, 2, ONE_KEY, 0, 0, 0, NULL},
+    {N("xgroup"),    EFFECT_ORDER, EFFECT_STREAM, 0, 2, ONE_KEY, 0, 0, 0, NULL},
     /* told as deletions and wholes of their keys, or as what they took and gave */
-    {"xadd",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"xtrim",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"xclaim",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"xautoclaim", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"xreadgroup", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"rename",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"renamenx",  EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"copy",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"move",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"migrate",   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"swapdb",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"msetnx",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"sort",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"bitop",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"pfmerge",   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"smove",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"sinterstore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"sunionstore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"sdiffstore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zinterstore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zunionstore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zdiffstore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zrangestore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"georadius", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"georadiusbymember", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"geosearchstore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"geoadd",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"rpoplpush", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"brpoplpush", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"lmove",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"blmove",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"lmpop",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"blmpop",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"lpop",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"rpop",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"blpop",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"brpop",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"spop",      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zpopmin",   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zpopmax",   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"bzpopmin",  EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"bzpopmax",  EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zmpop",     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"bzmpop",    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zremrangebyscore", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zremrangebyrank", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
-    {"zremrangebylex", EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("xadd"),      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("xtrim"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("xclaim"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("xautoclaim"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("xreadgroup"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("rename"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("renamenx"),  EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("copy"),      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("move"),      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("migrate"),   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("swapdb"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("msetnx"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("sort"),      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("bitop"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("pfmerge"),   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("smove"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("sinterstore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("sunionstore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("sdiffstore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zinterstore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zunionstore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zdiffstore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zrangestore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("georadius"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("georadiusbymember"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("geosearchstore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("geoadd"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("rpoplpush"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("brpoplpush"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("lmove"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("blmove"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("lmpop"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("blmpop"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("lpop"),      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("rpop"),      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("blpop"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("brpop"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("spop"),      EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zpopmin"),   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zpopmax"),   EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("bzpopmin"),  EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("bzpopmax"),  EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zmpop"),     EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("bzmpop"),    EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zremrangebyscore"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zremrangebyrank"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
+    {N("zremrangebylex"), EFFECT_UNTOLD, EFFECT_ANY, 0, 0, ONE_KEY, 0, 0, 0, NULL},
 };
 /* clang-format on */
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
+/* In whatever case; each write asks. */
+static inline bool is_named(const struct row *row, struct slice name)
+{
+    if (row->name_len != name.len) {
+        return false;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        char its = row->name[i];
+        if (name.ptr[i] != its && (its < 'a' || name.ptr[i] != its - 'a' + 'A')) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The row for this call, NULL when there is none. */
 static const struct row *find_row(int argc, const struct slice *argv)
 {
+    const char *name = argv[0].ptr;
+    if (argv[0].len == 3 && (name[0] | 0x20) == 's' && (name[1] | 0x20) == 'e' &&
+        (name[2] | 0x20) == 't' && argc == 3) {
+        return &rows[0]; /* nearly all that there is */
+    }
     for (size_t i = 0; i < ROWS; i++) {
-        if (slice_equal_nocase(argv[0], rows[i].name) &&
-            (!rows[i].shape || rows[i].shape(argc, argv))) {
+        if (is_named(&rows[i], argv[0]) && (!rows[i].shape || rows[i].shape(argc, argv))) {
             return &rows[i];
         }
     }
@@ -227,7 +247,7 @@ static const struct row *find_row(int argc, const struct slice *argv)
 bool effect_is_listed(struct slice name)
 {
     for (size_t i = 0; i < ROWS; i++) {
-        if (slice_equal_nocase(name, rows[i].name)) {
+        if (is_named(&rows[i], name)) {
             return true;
         }
     }
@@ -249,15 +269,17 @@ bool effect_of(int argc, const struct slice *argv, int number, struct effect *ef
     }
     *effect = (struct effect){.class = row->class,
                               .type = row->type,
-                              .flags = row->flags & ~OF_GROUP,
+                              .flags = (uint8_t)(row->flags & ~OF_GROUP),
                               .key = row->key,
                               .values = row->values,
-                              .scope = row->flags & OF_GROUP ? row->key + 1 : 0,
                               .first = row->first,
                               .step = row->step,
                               .count = row->count};
-    if (effect->scope >= argc) {
-        return classify_order(argc, number, effect);
+    if (unlikely(row->flags & OF_GROUP)) {
+        effect->scope = (int8_t)(row->key + 1);
+        if (effect->scope >= argc) {
+            return classify_order(argc, number, effect);
+        }
     }
     if (row->count == REST) {
         effect->count = argc > row->first ? (argc - row->first + row->step - 1) / row->step : 0;

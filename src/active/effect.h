@@ -44,22 +44,32 @@ enum effect_flag {
     EFFECT_LEFT = 1 << 5,    /* at a list's head, not its tail */
 };
 
+#define EFFECT_OF_ONE_KEY (-1)
 /* What one command does to one of its keys. */
 struct effect {
-    enum effect_class class;
-    enum effect_type type;
-    unsigned flags; /* enum effect_flag */
-    int key;        /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
-    int values;     /* of a command of several keys: words behind each key; else -1 */
-    int scope;      /* what its members belong to within the key, as an index in argv; 0: the key */
+    enum effect_class class : 8;
+    enum effect_type type : 8;
+    uint8_t flags; /* enum effect_flag */
+    int8_t values; /* of a command of several keys: words behind each key; else EFFECT_OF_ONE_KEY */
+    int8_t scope;  /* what its members belong to within the key, as an index in argv; 0: the key */
     /* Members: argv[first], argv[first + step] ..., so many. None: the effects are the key's own.
      */
-    int first, step, count;
+    int8_t first, step;
+    int count;
+    int key; /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
 };
 
 /* The effect with this number, from 0: a command has one for each of its keys. False when it has
  * none of that number. */
 bool effect_of(int argc, const struct slice *argv, int number, struct effect *effect);
+
+/* To walk through all of them: the same, where *effect is of the number before. */
+static inline bool effect_walk(int argc, const struct slice *argv, int number,
+                               struct effect *effect)
+{
+    return (number == 0 || effect->values != EFFECT_OF_ONE_KEY) &&
+           effect_of(argc, argv, number, effect);
+}
 
 /* Most words of a command for one of several keys. */
 #define EFFECT_WORDS 3

@@ -65,7 +65,8 @@ void executor_end(const struct executor_scope *before)
 
 /* ---- keys as they are ---- */
 
-static struct entry *look(void *context, int db, struct slice key) NO_THREAD_SAFETY_ANALYSIS
+static ALWAYS_INLINE struct entry *look(void *context, int db,
+                                        struct slice key) NO_THREAD_SAFETY_ANALYSIS
 {
     struct key k = key_of(key);
     keyspace_assert_exclusive();
@@ -125,14 +126,14 @@ static void execute_touch(void *context, const struct origins *o, int db, struct
 {
     const struct executor *x = context;
     struct entry *e = look(context, db, key);
-    if (!e || origins_compare(o, dot, executor_dot(e)) <= 0) {
+    if (!e || (e->flags & ENTRY_STAMPED && origins_compare(o, dot, executor_dot(e)) <= 0)) {
         return;
     }
-    if (!entry_stamp(e)) {
+    if (unlikely(!(e->flags & ENTRY_STAMPED))) {
         execute_set_dot(context, db, key, dot);
         return;
     }
-    entry_with_stamp(e, &dot); /* it has room for one, and stays where it is */
+    entry_set_stamp(e, &dot);
     if (x->head) {
         log_head_touch(x->head, db, key, dot);
     }

@@ -46,9 +46,9 @@ struct frame {
 
 /* What the handle stands for from now on. */
 void frame_put_origin(struct buf *out, uint16_t handle, const struct origin_id *id);
-/* The head of a write whose commands, so many bytes, follow from elsewhere. They fit a frame. */
+/* A write, whose commands fit a frame. */
 void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64_t stamp, int db,
-                     size_t commands_bytes);
+                     struct slice commands);
 void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count);
 /* What the next write may be a consequence of: position alone counts. */
 void frame_put_causes(struct buf *out, const struct frame_clock *causes, uint32_t count);

@@ -26,7 +26,7 @@ void large_write_put(struct slice commands, size_t bytes_max, struct buf *out)
             put_words(out, c.argc, c.argv);
             continue;
         }
-        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+        for (int i = 0; effect_walk(c.argc, c.argv, i, &effect); i++) {
             if (effect.key > 0) {
                 words[1] = c.argv[effect.key];
                 put_words(out, 2, words);

@@ -52,8 +52,8 @@ void local_writes_deinit(struct local_writes *own)
 /* The unit's dot is the next one of ours: behind the position, and behind those that wait. */
 static void enqueue_unit(struct local_writes *own, uint64_t stamp, int db, struct slice commands,
                          bool is_large) REQUIRES(keyspace_lock);
-static void enqueue_unit(struct local_writes *own, uint64_t stamp, int db, struct slice commands,
-                         bool is_large)
+static inline void enqueue_unit(struct local_writes *own, uint64_t stamp, int db,
+                                struct slice commands, bool is_large)
 {
     uint64_t waiting = own->count - own->taken;
     uint64_t sequence = origins_at(own->origins, own->self)->position + waiting + 1;
@@ -67,7 +67,7 @@ static void enqueue_unit(struct local_writes *own, uint64_t stamp, int db, struc
     }
     own->pending[own->count++] = unit;
     keyspace_has_work = true;
-    if (own->head) {
+    if (own->head && own->head->write) {
         log_head_own(own->head, unit);
     }
 }
@@ -89,10 +89,10 @@ static void enqueue_large(struct local_writes *own, int db, struct slice command
 
 static void enqueue(struct local_writes *own, int db, struct slice commands)
     REQUIRES(keyspace_lock);
-static void enqueue(struct local_writes *own, int db, struct slice commands)
+static inline void enqueue(struct local_writes *own, int db, struct slice commands)
 {
     hlc_begin_hold(own->clock);
-    if (commands.len <= local_writes_bound) {
+    if (likely(commands.len <= local_writes_bound)) {
         enqueue_unit(own, hlc_next(own->clock), db, commands, false);
     } else {
         enqueue_large(own, db, commands);
@@ -162,11 +162,12 @@ static void on_told(int db, struct slice commands)
     if (!own || own->muted) {
         return;
     }
-    if (db != PROPAGATE_ANY_DB) {
+    if (db != PROPAGATE_ANY_DB && !own->open) {
+        assert(db >= own->first_db && db < own->first_db + own->dbs);
+        enqueue(own, db - own->first_db, commands);
+        own->units++;
+    } else if (db != PROPAGATE_ANY_DB) {
         add(own, db, commands);
-        if (!own->open) {
-            close_unit(own);
-        }
     } else if (slice_equal(commands, multi)) {
         own->open = true;
     } else {

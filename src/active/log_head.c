@@ -112,13 +112,16 @@ void log_head_own(struct log_head *h, const struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
     struct effect effect;
+    if (!h->write) {
+        return;
+    }
     if (h->merges) {
         buf_append(&h->later, (const char *)&unit->dot, sizeof(unit->dot));
         return;
     }
     begin(h, unit->dot);
     while (h->waits && unit_command_next(unit, &c)) {
-        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+        for (int i = 0; effect_walk(c.argc, c.argv, i, &effect); i++) {
             if (effect.key > 0) {
                 note_key(h, c.db, c.argv[effect.key], unit->dot);
             }

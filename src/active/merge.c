@@ -425,7 +425,7 @@ bool merge_acceptable(const struct merge *m, const struct unit *unit)
     while (unit_command_next(unit, &c)) {
         int effects = 0;
         bool good = true;
-        for (; good && effect_of(c.argc, c.argv, effects, &effect); effects++) {
+        for (; good && effect_walk(c.argc, c.argv, effects, &effect); effects++) {
             good = is_acceptable(m, &c, &effect);
         }
         if (!good || effects == 0) {
@@ -478,7 +478,7 @@ void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms)
     struct unit_command c = unit_command_before(unit);
     struct effect effect;
     while (unit_command_next(unit, &c)) {
-        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+        for (int i = 0; effect_walk(c.argc, c.argv, i, &effect); i++) {
             apply_one(m, unit, &c, &effect, now_ms);
         }
     }
@@ -492,7 +492,7 @@ bool merge_own(struct merge *m, struct unit *unit)
     struct effect effect;
     bool takes_keys = false;
     while (unit_command_next(unit, &c)) {
-        for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
+        for (int i = 0; effect_walk(c.argc, c.argv, i, &effect); i++) {
             if (effect.class == EFFECT_LIBRARY) {
                 hear_of_library(m, unit->dot, &c, libraries_heard_own);
             }

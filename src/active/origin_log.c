@@ -11,6 +11,9 @@
 #define FIRST_CAPACITY 16
 /* What is dropped has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
+/* Of a large bound such a part is dropped at a time. */
+#define SPARE_PART 64
+#define SPARE_FROM_BYTES ((size_t)256 * 1024)
 
 /* ring[sequence & (capacity - 1)] for first <= sequence < end. */
 struct ring {
@@ -94,19 +97,23 @@ void origin_log_destroy(struct origin_log **log)
     }
 }
 
-static struct ring *ring_of(struct origin_log *log, uint16_t origin)
+static __attribute__((noinline)) void add_rings(struct origin_log *log, uint32_t count)
 {
-    if (origin >= log->count) {
-        uint32_t count = (uint32_t)origin + 1;
-        log->rings = mem_realloc(log->rings, count * sizeof(*log->rings));
-        for (; log->count < count; log->count++) {
-            log->rings[log->count] = (struct ring){.first = 1, .end = 1};
-        }
+    log->rings = mem_realloc(log->rings, count * sizeof(*log->rings));
+    for (; log->count < count; log->count++) {
+        log->rings[log->count] = (struct ring){.first = 1, .end = 1};
+    }
+}
+
+static inline struct ring *ring_of(struct origin_log *log, uint16_t origin)
+{
+    if (unlikely(origin >= log->count)) {
+        add_rings(log, (uint32_t)origin + 1);
     }
     return &log->rings[origin];
 }
 
-static void grow(struct ring *r)
+static __attribute__((noinline)) void grow(struct ring *r)
 {
     struct ring grown = *r;
     grown.capacity = r->capacity ? 2 * r->capacity : FIRST_CAPACITY;
@@ -126,16 +133,23 @@ static bool is_held(const struct origin_log *log, const struct ring *r)
                hlc_stamp_ms(log->newest);
 }
 
-/* The ring to drop from; NULL when there is none. */
-static struct ring *oldest(const struct origin_log *log)
+/* The ring to drop from, as long as what it drops is earlier than *limit; NULL when there is none.
+ */
+static struct ring *oldest(const struct origin_log *log, uint64_t *limit)
 {
     struct ring *found = NULL;
+    *limit = UINT64_MAX;
     for (uint32_t i = 0; i < log->count; i++) {
         struct ring *r = &log->rings[i];
-        if (r->first < r->end && !is_held(log, r) &&
-            (!found ||
-             (*place(r, r->first))->dot.stamp < (*place(found, found->first))->dot.stamp)) {
+        if (r->first == r->end || is_held(log, r)) {
+            continue;
+        }
+        uint64_t stamp = (*place(r, r->first))->dot.stamp;
+        if (!found || stamp < (*place(found, found->first))->dot.stamp) {
+            *limit = found ? (*place(found, found->first))->dot.stamp : *limit;
             found = r;
+        } else if (stamp < *limit) {
+            *limit = stamp;
         }
     }
     return found;
@@ -144,20 +158,38 @@ static struct ring *oldest(const struct origin_log *log)
 static size_t bound(const struct origin_log *log)
 {
     size_t max = log->holders && log->held_max > log->bytes_max ? log->held_max : log->bytes_max;
-    uint64_t upto = log->upto, unread = upto < log->appended ? log->appended - upto : 0;
-    uint64_t wanted = log->bytes_max + unread, most = log->readers_max;
+    uint64_t upto = atomic_load_explicit(&log->upto, memory_order_relaxed);
+    uint64_t unread = upto < log->appended ? log->appended - upto : 0;
+    uint64_t wanted = log->bytes_max + unread;
+    uint64_t most = atomic_load_explicit(&log->readers_max, memory_order_relaxed);
     wanted = wanted < most ? wanted : most;
     return wanted > max ? (size_t)wanted : max;
 }
 
+/* Drops from the ring it has found, down to so many bytes. */
+static void drop_run(struct origin_log *log, struct ring *from, uint64_t limit, size_t max)
+{
+    do {
+        drop_first(log, from);
+    } while (log->bytes > max && from->first < from->end && !is_held(log, from) &&
+             (*place(from, from->first))->dot.stamp < limit);
+}
+
+/* A little more than has to go goes at once, so that not every write has to look. */
 static void trim(struct origin_log *log)
 {
     struct ring *from;
-    size_t max = bound(log);
-    while (log->bytes > max && (from = oldest(log)) != NULL) {
-        drop_first(log, from);
+    uint64_t limit;
+    size_t max = log->bytes > log->bytes_max ? bound(log) : SIZE_MAX;
+    if (log->bytes > max) {
+        max -= log->bytes_max >= SPARE_FROM_BYTES ? log->bytes_max / SPARE_PART : 0;
+        while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {
+            drop_run(log, from, limit, max);
+        }
     }
-    log->beyond_bytes = log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0;
+    atomic_store_explicit(&log->beyond_bytes,
+                          log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0,
+                          memory_order_relaxed);
 }
 
 void origin_log_append(struct origin_log *log, struct unit *unit)

@@ -8,6 +8,8 @@
  * whole data set. Of what memory has dropped the disk may keep much more (log_reserve.h), for
  * readers who take it from there.
  *
+ * Where a large bound is reached, a sixty-fourth part of it goes at a time.
+ *
  * State: keyspace (exclusive mode); units are shared, and immutable. */
 #ifndef ACTIVE_ORIGIN_LOG_H
 #define ACTIVE_ORIGIN_LOG_H

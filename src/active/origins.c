@@ -138,11 +138,8 @@ uint64_t origins_stable(const struct origins *o)
     return least;
 }
 
-int origins_compare(const struct origins *o, struct dot a, struct dot b)
+int origins_compare_places(const struct origins *o, struct dot a, struct dot b)
 {
-    if (a.stamp != b.stamp) {
-        return a.stamp < b.stamp ? -1 : 1;
-    }
     uint16_t from_a = dot_origin(a), from_b = dot_origin(b);
     if (from_a != from_b) {
         const struct origin_id *id_a = &o->rows[from_a].id, *id_b = &o->rows[from_b].id;

@@ -105,7 +105,16 @@ uint64_t origins_stable(const struct origins *o);
 
 /* The one order of writes: stamp, then origin (by its id, which is the same on all nodes), then
  * sequence. */
-int origins_compare(const struct origins *o, struct dot a, struct dot b);
+static inline int origins_compare(const struct origins *o, struct dot a, struct dot b);
+/* The same of two with one stamp. */
+int origins_compare_places(const struct origins *o, struct dot a, struct dot b);
+static inline int origins_compare(const struct origins *o, struct dot a, struct dot b)
+{
+    if (likely(a.stamp != b.stamp)) {
+        return a.stamp < b.stamp ? -1 : 1;
+    }
+    return origins_compare_places(o, a, b);
+}
 
 /* ---- positions on their own: what somebody had applied at some moment ---- */
 

@@ -165,7 +165,8 @@ bool sender_has_all(struct sender *s, const struct origins *o, const struct orig
 }
 
 /* Names the origin before its handle is used. */
-static void name_origin(struct sender *s, const struct origins *o, uint32_t index, struct buf *out)
+static inline void name_origin(struct sender *s, const struct origins *o, uint32_t index,
+                               struct buf *out)
 {
     if (!s->rows[index].named) {
         frame_put_origin(out, (uint16_t)index, &o->rows[index].id);
@@ -218,14 +219,12 @@ void sender_put(struct sender *s, const struct origins *o, const struct origin_l
                 const struct log_record *write, struct buf *out)
 {
     uint16_t origin = dot_origin(write->dot);
-    struct slice commands = write->commands;
     if (write->has_causes) {
         send_causes(s, o, log, write, out);
     }
     name_origin(s, o, origin, out);
     frame_put_write(out, origin, dot_sequence(write->dot), write->dot.stamp, write->db,
-                    commands.len);
-    buf_append_slice(out, commands);
+                    write->commands);
     s->rows[origin].sent = dot_sequence(write->dot);
 }
 
@@ -234,12 +233,14 @@ static struct log_record record_of(const struct unit *u)
     return (struct log_record){u->dot, u->db, u->has_causes, slice_of(u->bytes, u->len)};
 }
 
-/* Of the next writes of all requested origins the one with the least stamp; NULL when nothing is to
- * be sent, or (*lost) when one is not kept. */
+/* Of the next writes of all requested origins the one with the least stamp, and the one behind it
+ * of another origin, or NULL; NULL when nothing is to be sent, or (*lost) when one is not kept. */
 static const struct unit *next_unit(const struct sender *s, const struct origins *o,
-                                    const struct origin_log *log, bool *lost)
+                                    const struct origin_log *log, const struct unit **behind,
+                                    bool *lost)
 {
     const struct unit *next = NULL;
+    *behind = NULL;
     for (uint32_t i = 1; i < s->count; i++) {
         const struct sender_row *row = &s->rows[i];
         if (!row->requested || row->sent >= o->rows[i].position) {
@@ -251,10 +252,25 @@ static const struct unit *next_unit(const struct sender *s, const struct origins
             return NULL;
         }
         if (!next || origins_compare(o, u->dot, next->dot) < 0) {
+            *behind = next;
             next = u;
+        } else if (!*behind || origins_compare(o, u->dot, (*behind)->dot) < 0) {
+            *behind = u;
         }
     }
     return next;
+}
+
+/* Sends the origin's writes from this one on, as far as they come before that of another one. */
+static void send_run(struct sender *s, const struct origins *o, const struct origin_log *log,
+                     const struct unit *u, const struct unit *behind, size_t end, struct buf *out)
+{
+    uint16_t origin = dot_origin(u->dot);
+    do {
+        struct log_record write = record_of(u);
+        sender_put(s, o, log, &write, out);
+        u = origin_log_find(log, origin, s->rows[origin].sent + 1);
+    } while (u && out->len < end && (!behind || origins_compare(o, u->dot, behind->dot) < 0));
 }
 
 bool sender_some(struct sender *s, const struct origins *o, const struct origin_log *log,
@@ -264,12 +280,11 @@ bool sender_some(struct sender *s, const struct origins *o, const struct origin_
     bool lost = false;
     follow_table(s, o);
     while (out->len < end) {
-        const struct unit *u = next_unit(s, o, log, &lost);
+        const struct unit *behind, *u = next_unit(s, o, log, &behind, &lost);
         if (!u) {
             break;
         }
-        struct log_record write = record_of(u);
-        sender_put(s, o, log, &write, out);
+        send_run(s, o, log, u, behind, end, out);
     }
     return !lost;
 }

@@ -33,25 +33,32 @@ static bool take_header(struct slice all, size_t *at, char mark, uint64_t *numbe
     return true;
 }
 
+/* Room for more words: for so many, more than there is room for. */
+static __attribute__((noinline)) void grow(struct unit_command *c, int capacity)
+{
+    if (c->capacity == 0 && capacity <= UNIT_FEW_WORDS) {
+        c->capacity = UNIT_FEW_WORDS;
+        c->argv = c->few;
+        return;
+    }
+    bool was_few = c->argv == c->few;
+    c->capacity = capacity;
+    c->argv = mem_realloc(was_few ? NULL : c->argv, (size_t)capacity * sizeof(*c->argv));
+    if (was_few) {
+        memcpy(c->argv, c->few, sizeof(c->few));
+    }
+}
+
 static void put_word(struct unit_command *c, struct slice word)
 {
     if (c->argc == c->capacity) {
-        bool was_few = c->argv == c->few;
-        c->capacity = c->capacity ? 2 * c->capacity : UNIT_FEW_WORDS;
-        if (c->capacity == UNIT_FEW_WORDS) {
-            c->argv = c->few;
-        } else {
-            size_t size = (size_t)c->capacity * sizeof(*c->argv);
-            c->argv = mem_realloc(was_few ? NULL : c->argv, size);
-            if (was_few) {
-                memcpy(c->argv, c->few, sizeof(c->few));
-            }
-        }
+        grow(c, c->capacity ? 2 * c->capacity : UNIT_FEW_WORDS);
     }
     c->argv[c->argc++] = word;
 }
 
-/* The words of the command at *at, which goes behind it; false when there is no whole one. */
+/* The words of the command at *at, which goes behind it; false when there is no whole one. They are
+ * anything. */
 static bool take_words(struct slice all, size_t *at, struct unit_command *c)
 {
     uint64_t words, len;
@@ -80,65 +87,125 @@ bool unit_take_words(struct slice *commands, struct unit_command *c)
     return true;
 }
 
-/* The command at c->end; false when there is no whole one. */
-static bool parse(struct slice all, struct unit_command *c)
-{
-    size_t at = c->end;
-    c->offset = c->end;
-    if (!take_words(all, &at, c)) {
-        return false;
-    }
-    c->end = (uint32_t)at;
-    return true;
-}
-
 /* The database that a SELECT names; -1 when the command is none, -2 when it is a wrong one. */
-static int selected(const struct unit_command *c)
+static inline int selected(const struct unit_command *c)
 {
     int64_t db;
-    if (!slice_equal_nocase(c->argv[0], "select")) {
+    if (likely(!slice_equal_nocase(c->argv[0], "select"))) {
         return -1;
     }
     return c->argc == 2 && num_parse_i64(c->argv[1], &db) && db >= 0 && db < DATABASES_MAX ? (int)db
                                                                                            : -2;
 }
 
-/* Goes to the next command: 1; the end: 0; no command: -1. */
-static int step(struct slice all, struct unit_command *c)
-{
-    while (c->end < all.len) {
-        if (!parse(all, c)) {
-            return -1;
-        }
-        int db = selected(c);
-        if (db == -1) {
-            c->number++;
-            return 1;
-        }
-        if (db < 0) {
-            return -1;
-        }
-        c->db = db;
-    }
-    return 0;
-}
-
 static bool are_commands(struct slice all)
 {
-    struct unit_command c = {.number = UINT32_MAX};
-    int result;
-    do {
-        result = step(all, &c);
-    } while (result > 0);
+    struct unit_command c = {0};
+    bool any = false, good = true;
+    for (size_t at = 0; good && at < all.len;) {
+        good = take_words(all, &at, &c);
+        int db = good ? selected(&c) : -2;
+        good = good && db != -2;
+        any = any || db == -1;
+    }
     unit_command_end(&c);
-    return result == 0 && c.number != UINT32_MAX;
+    return good && any;
+}
+
+/* ---- what was looked at when the unit was made ---- */
+
+/* The number in a line, and what is behind it. */
+static ALWAYS_INLINE const char *read_line(const char *at, uint32_t *number)
+{
+    *number = (uint32_t)(at[1] - '0');
+    for (at += 2; *at != '\r'; at++) {
+        *number = *number * 10 + (uint32_t)(*at - '0');
+    }
+    return at + 2;
+}
+
+/* The command at c->end, which is whole. */
+static ALWAYS_INLINE void read_command(const struct unit *u, struct unit_command *c)
+{
+    uint32_t words, len;
+    const char *at = read_line(u->bytes + c->end, &words);
+    if (likely(c->capacity == 0 && words <= UNIT_FEW_WORDS)) {
+        c->capacity = UNIT_FEW_WORDS;
+        c->argv = c->few;
+    } else if ((int)words > c->capacity) {
+        grow(c, (int)words);
+    }
+    c->offset = c->end;
+    c->argc = (int)words;
+    struct slice *argv = c->argv;
+    for (uint32_t i = 0; i < words; i++) {
+        at = read_line(at, &len);
+        argv[i] = slice_of(at, len);
+        at += len + 2;
+    }
+    c->end = (uint32_t)(at - u->bytes);
+    assert(c->end <= u->len);
+}
+
+/* ---- memory ---- */
+
+/* Units leave much as they came, so small ones stand one behind the other in blocks, which go as a
+ * whole: a write pays for no allocation of its own. Sanitizers are to see each by itself. */
+struct block {
+    uint32_t here; /* units */
+    uint32_t used; /* bytes */
+};
+#define BLOCK_BYTES ((uint32_t)16 * 1024)
+#define BLOCK_BEGIN ((uint32_t)16)
+#define SMALL_BYTES (KEYDB_JEMALLOC ? (size_t)1024 : 0)
+
+/* Where the next one goes; NULL: none was made yet. Keyspace (exclusive mode). */
+static struct block *filling;
+
+static __attribute__((noinline)) void next_block(void)
+{
+    filling = mem_alloc(BLOCK_BYTES);
+    *filling = (struct block){.used = BLOCK_BEGIN};
+}
+
+static struct unit *allocate(size_t bytes)
+{
+    uint32_t room = (uint32_t)(bytes + 15) & ~(uint32_t)15;
+    if (unlikely(bytes > SMALL_BYTES)) {
+        struct unit *alone = mem_alloc(bytes);
+        alone->place = 0;
+        return alone;
+    }
+    if (unlikely(!filling || BLOCK_BYTES - filling->used < room)) {
+        next_block();
+    }
+    struct unit *u = (struct unit *)((char *)filling + filling->used);
+    u->place = filling->used;
+    filling->used += room;
+    filling->here++;
+    return u;
+}
+
+static void deallocate(struct unit *u)
+{
+    struct block *b = (struct block *)((char *)u - u->place);
+    if (unlikely(u->place == 0)) {
+        mem_free_sized(u, sizeof(*u) + u->len);
+    } else if (unlikely(--b->here == 0)) {
+        if (b == filling) {
+            b->used = BLOCK_BEGIN;
+        } else {
+            mem_free_sized(b, BLOCK_BYTES);
+        }
+    }
 }
 
 struct unit *unit_create_sound(struct dot dot, int db, struct slice commands)
 {
-    assert(commands.len < INT32_MAX && db >= 0 && db < DATABASES_MAX && are_commands(commands));
-    struct unit *u = mem_alloc(sizeof(*u) + commands.len);
-    atomic_init(&u->references, 1);
+    assert(commands.len < INT32_MAX && db >= 0 && db < DATABASES_MAX);
+    assert(!KEYDB_DEBUG || are_commands(commands));
+    struct unit *u = allocate(sizeof(*u) + commands.len);
+    u->references = 1;
     u->db = (uint16_t)db;
     u->has_causes = u->is_large = false;
     u->dot = dot;
@@ -156,34 +223,36 @@ struct unit *unit_create(struct dot dot, int db, struct slice commands)
 
 struct unit *unit_acquire(struct unit *u)
 {
-    atomic_fetch_add_explicit(&u->references, 1, memory_order_relaxed);
+    u->references++;
     return u;
 }
 
 void unit_release(struct unit *u)
 {
-    /* Acquire and release: who frees it comes after all who have read it. */
-    if (u && atomic_fetch_sub_explicit(&u->references, 1, memory_order_acq_rel) == 1) {
-        mem_free(u);
+    if (u && --u->references == 0) {
+        deallocate(u);
     }
 }
 
-bool unit_command_next(const struct unit *u, struct unit_command *c)
+bool unit_command_read(const struct unit *u, struct unit_command *c)
 {
-    int result = step(slice_of(u->bytes, u->len), c);
-    assert(result >= 0); /* the bytes were looked at when the unit was made */
-    if (result == 0) {
-        unit_command_end(c);
+    while (c->end < u->len) {
+        read_command(u, c);
+        int db = selected(c);
+        if (likely(db == -1)) {
+            c->number++;
+            return true;
+        }
+        c->db = db;
     }
-    return result > 0;
+    unit_command_end(c);
+    return false;
 }
 
 void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c)
 {
     *c = (struct unit_command){.end = offset};
-    bool whole = parse(slice_of(u->bytes, u->len), c);
-    assert(whole);
-    (void)whole;
+    read_command(u, c);
 }
 
 void unit_command_end(struct unit_command *c)

@@ -1,7 +1,7 @@
 /* A unit: one write as it travels, its commands in one allocation, shared by the logs and the
- * window. The commands are a request's bytes: "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"...; SELECT stands
- * where the database changes, and is not one of them. State: immutable but for the count, which is
- * atomic. */
+ * window; small ones stand in blocks together. The commands are a request's bytes:
+ * "*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n"...; SELECT stands where the database changes, and is not one of
+ * them. State: immutable but for the count, which is keyspace's (exclusive mode). */
 #ifndef ACTIVE_UNIT_H
 #define ACTIVE_UNIT_H
 
@@ -10,18 +10,18 @@
 #include "base/slice.h"
 #include "active/origins.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct unit {
-    _Atomic uint32_t references;
+    uint32_t references;
     uint16_t db; /* of its first command */
     /* Ours, and what it did hangs on what was there: those that it may be a consequence of are told
      * before it (sender.h). Set before it is in a log. */
     bool has_causes;
     bool is_large; /* stands in for a write that is told to nobody (large_writes.h) */
     uint32_t len;
+    uint32_t place; /* private: in its block; 0: it has none */
     struct dot dot;
     char bytes[];
 };
@@ -58,10 +58,19 @@ static inline struct unit_command unit_command_before(const struct unit *u)
 }
 /* Goes to the next command; false, and everything freed, when there is none. Who stops before calls
  * unit_command_end. */
-bool unit_command_next(const struct unit *u, struct unit_command *c);
+static inline bool unit_command_next(const struct unit *u, struct unit_command *c);
 /* Reads the one command at `offset` again, where its first reading found it. */
 void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c);
 void unit_command_end(struct unit_command *c);
+bool unit_command_read(const struct unit *u, struct unit_command *c); /* what is at c->end */
+static inline bool unit_command_next(const struct unit *u, struct unit_command *c)
+{
+    if (c->end < u->len) {
+        return unit_command_read(u, c);
+    }
+    unit_command_end(c);
+    return false;
+}
 /* Ends it, and gives its words to the caller, who frees them (mem_free). */
 struct slice *unit_command_take(struct unit_command *c) MUST_CHECK;
 /* The words of the first of some commands, which may be longer than a unit, go to c->argv, and the

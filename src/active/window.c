@@ -112,7 +112,7 @@ static const struct unit *last_of(const struct window_queue *q)
     return q->last ? q->last->units[q->last->end - 1].unit : NULL;
 }
 
-static struct placed_unit pop_unit(struct window *w, struct window_queue *q)
+static inline struct placed_unit pop_unit(struct window *w, struct window_queue *q)
 {
     struct window_block *b = q->first;
     struct placed_unit popped = b->units[b->first++];
@@ -131,14 +131,19 @@ static struct placed_unit pop_unit(struct window *w, struct window_queue *q)
     return popped;
 }
 
+static __attribute__((noinline)) void add_block(struct window_queue *q)
+{
+    struct window_block *b = mem_alloc(sizeof(*b));
+    b->next = NULL;
+    b->first = b->end = 0;
+    *(q->last ? &q->last->next : &q->first) = b;
+    q->last = b;
+}
+
 static void push_unit(struct window *w, struct window_queue *q, struct placed_unit added)
 {
     if (!q->last || q->last->end == BLOCK_UNITS) {
-        struct window_block *b = mem_alloc(sizeof(*b));
-        b->next = NULL;
-        b->first = b->end = 0;
-        *(q->last ? &q->last->next : &q->first) = b;
-        q->last = b;
+        add_block(q);
     }
     q->last->units[q->last->end++] = added;
     w->bytes += added.unit->len + sizeof(*added.unit);
@@ -165,13 +170,18 @@ void window_destroy(struct window **window)
     *window = NULL;
 }
 
-static struct window_queue *queue_of(struct window *w, uint32_t origin)
+static __attribute__((noinline)) void add_queues(struct window *w, uint32_t origin)
 {
-    if (origin >= w->queue_count) {
-        uint32_t count = w->origins->count > origin ? w->origins->count : origin + 1;
-        w->queues = mem_realloc(w->queues, count * sizeof(*w->queues));
-        memset(w->queues + w->queue_count, 0, (count - w->queue_count) * sizeof(*w->queues));
-        w->queue_count = count;
+    uint32_t count = w->origins->count > origin ? w->origins->count : origin + 1;
+    w->queues = mem_realloc(w->queues, count * sizeof(*w->queues));
+    memset(w->queues + w->queue_count, 0, (count - w->queue_count) * sizeof(*w->queues));
+    w->queue_count = count;
+}
+
+static inline struct window_queue *queue_of(struct window *w, uint32_t origin)
+{
+    if (unlikely(origin >= w->queue_count)) {
+        add_queues(w, origin);
     }
     return &w->queues[origin];
 }
@@ -202,8 +212,9 @@ uint64_t window_members(const struct effect *effect, const struct slice *argv)
     return members;
 }
 
-static struct window_effect *add(struct window *w, struct unit *unit,
-                                 const struct unit_command *command, const struct effect *effect)
+static ALWAYS_INLINE struct window_effect *add(struct window *w, struct unit *unit,
+                                               const struct unit_command *command,
+                                               const struct effect *effect)
 {
     uint32_t db = db_of(command, effect);
     struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
@@ -358,22 +369,21 @@ void window_each_waiting(const struct window *w, window_visit_state_fn visit, vo
 
 /* ---- taking out ---- */
 
-static void take_out(struct window *w, struct window_queue *q, uint64_t number)
+static void take_out(struct window *w, struct window_queue *q, struct dot dot, uint64_t number)
 {
-    const struct window_effect *p = window_index_at(&w->index, number);
-    if (dot_sequence(p->unit->dot) > q->swept_keys) {
-        q->swept_keys = dot_sequence(p->unit->dot);
+    const struct window_effect *p = window_index_remove(&w->index, number);
+    if (dot_sequence(dot) > q->swept_keys) {
+        q->swept_keys = dot_sequence(dot);
     }
-    if (p->effect.class == EFFECT_STATE) {
-        left_states_note(&w->left_states, p->hash, p->unit->dot.stamp);
+    if (unlikely(p->effect.class == EFFECT_STATE)) {
+        left_states_note(&w->left_states, p->hash, dot.stamp);
         struct state_part *part = states_of(w, p->hash);
         part->count -= !p->hidden;
         part->latest = part->count > 0 ? part->latest : 0;
-    } else if (dot_sequence(p->unit->dot) > q->swept_clients) {
-        q->swept_clients = dot_sequence(p->unit->dot);
+    } else if (dot_sequence(dot) > q->swept_clients) {
+        q->swept_clients = dot_sequence(dot);
     }
     w->flushes -= p->effect.class == EFFECT_FLUSH;
-    window_index_remove(&w->index, number);
 }
 
 /* The first unit of the queue is not looked for any more. */
@@ -384,7 +394,7 @@ static void sweep_first(struct window *w, struct window_queue *q)
         w->floor = swept.unit->dot.stamp;
     }
     for (uint32_t i = 0; i < swept.count; i++) {
-        take_out(w, q, swept.first + i);
+        take_out(w, q, swept.unit->dot, swept.first + i);
     }
     unit_release(swept.unit);
 }

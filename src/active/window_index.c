@@ -53,7 +53,7 @@ void window_index_deinit(struct window_index *x)
     *x = (struct window_index){0};
 }
 
-static struct window_segment *add_segment(struct window_index *x)
+static __attribute__((noinline)) struct window_segment *add_segment(struct window_index *x)
 {
     uint32_t capacity = SEGMENT_MIN;
     while (capacity < x->here && capacity < SEGMENT_MAX) {
@@ -116,13 +116,15 @@ struct window_effect *window_index_open(struct window_index *x, uint64_t number)
     return effect_at(x, i, number);
 }
 
-void window_index_remove(struct window_index *x, uint64_t number)
+const struct window_effect *window_index_remove(struct window_index *x, uint64_t number)
 {
     uint32_t i = segment_of(x, number);
     assert(i < x->count);
-    let_go(effect_at(x, i, number));
+    struct window_effect *removed = effect_at(x, i, number);
+    let_go(removed);
     x->gone += --x->segments[i]->here == 0;
     x->here--;
+    return removed;
 }
 
 /* True when it can be filled anew, which a segment of the smallest kind is, instead of freed. */

@@ -54,8 +54,9 @@ struct window_effect *window_index_add(struct window_index *x, uint64_t hash, ui
 const struct window_effect *window_index_at(const struct window_index *x, uint64_t number);
 /* The same, which is here, for the window to change. */
 struct window_effect *window_index_open(struct window_index *x, uint64_t number);
-/* Takes the effect of that number out, which is here, and frees its cover. */
-void window_index_remove(struct window_index *x, uint64_t number);
+/* Takes the effect of that number out, which is here, and frees its cover; what it was is good
+ * until the next one is put in, but for its unit and cover. */
+const struct window_effect *window_index_remove(struct window_index *x, uint64_t number);
 /* Frees segments of which nothing is here any more. The effects' addresses are good until then. */
 void window_index_trim(struct window_index *x);
 /* The first effect that is here from *number on, which becomes its number; NULL: there is none. */

@@ -148,28 +148,44 @@ static void tell_in_unit(struct log *log, int db, struct slice command, size_t a
     log->listener(db, command);
 }
 
-static void tell(unsigned targets, int db, struct slice command)
+/* The same for all logs, of a command that is a unit by itself. */
+static void tell_alone(unsigned targets, int db, struct slice command)
 {
-    size_t at = door.held.len;
     for (int i = 0; i < door.count; i++) {
-        struct log *log = &door.logs[i];
-        if (!log->on || !(log->target & targets)) {
-            continue;
-        }
-        if (unlikely(door.depth > 0 || propagate_peers)) {
-            tell_in_unit(log, db, command, at);
-        } else {
+        const struct log *log = &door.logs[i];
+        if (log->on && log->target & targets) {
             log->listener(db, command);
         }
     }
 }
 
+static void tell(unsigned targets, int db, struct slice command)
+{
+    size_t at = door.held.len;
+    if (likely(door.depth == 0 && !propagate_peers)) {
+        tell_alone(targets, db, command);
+        return;
+    }
+    for (int i = 0; i < door.count; i++) {
+        struct log *log = &door.logs[i];
+        if (log->on && log->target & targets) {
+            tell_in_unit(log, db, command, at);
+        }
+    }
+}
+
+/* In the request protocol, until the next one. */
+static struct slice written(int argc, const struct slice *argv)
+{
+    buf_clear(&door.scratch);
+    encode(&door.scratch, argc, argv);
+    return buf_slice(&door.scratch);
+}
+
 static void tell_words(unsigned targets, const struct db *db, int argc, const struct slice *argv)
 {
     assert(propagate_on);
-    buf_clear(&door.scratch);
-    encode(&door.scratch, argc, argv);
-    tell(targets, db->id, buf_slice(&door.scratch));
+    tell(targets, db->id, written(argc, argv));
     keep_small(&door.scratch);
 }
 
@@ -257,9 +273,7 @@ void propagate_commands_to_peers(const struct db *db, struct slice commands)
 
 void propagate_command_to_peers(const struct db *db, int argc, const struct slice *argv)
 {
-    buf_clear(&door.scratch);
-    encode(&door.scratch, argc, argv);
-    propagate_commands_to_peers(db, buf_slice(&door.scratch));
+    propagate_commands_to_peers(db, written(argc, argv));
     keep_small(&door.scratch);
 }
 
@@ -336,8 +350,21 @@ static inline void tell_call(unsigned targets, const struct call *c)
     }
 }
 
+/* Nothing of a unit has been told, and what the call has done is one command. */
+static bool is_alone(const struct call *c)
+{
+    return !c->propagated && !c->has_told_peers && c->cmd->flags & CMD_WRITE && door.depth == 0 &&
+           door.held.len == 0 && !door.emptied && !command_any_renamed;
+}
+
 void propagate_call(const struct call *c)
 {
+    if (is_alone(c)) {
+        assert(propagate_on);
+        tell_alone(door.aim, c->db->id, written(c->argc, c->argv));
+        keep_small(&door.scratch);
+        return;
+    }
     if (!c->propagated && c->cmd->flags & CMD_WRITE) {
         tell_call(targets_of(c), c);
     }

@@ -127,6 +127,14 @@ static inline const void *entry_stamp(const struct entry *e)
     return e->flags & ENTRY_STAMPED ? e->body + entry_fixed_bytes(before) : NULL;
 }
 
+/* Another stamp, where there is one. Exclusive mode. */
+static inline void entry_set_stamp(struct entry *e, const void *stamp)
+{
+    uint8_t before = e->flags & (ENTRY_EXPIRES | ENTRY_EXTERNAL);
+    assert(e->flags & ENTRY_STAMPED);
+    memcpy(e->body + entry_fixed_bytes(before), stamp, ENTRY_STAMP_BYTES);
+}
+
 /* The stamp, where there is one, becomes all 0. Exclusive mode. */
 static inline void entry_void_stamp(struct entry *e)
 {

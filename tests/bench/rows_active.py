@@ -1,10 +1,12 @@
-"""Rows 23-27: what it costs to be an active node, beside a plain primary of ours with as many replicas."""
+"""Rows 23-29: what it costs to be an active node, beside a plain primary of ours with as many replicas."""
 
 import statistics
 import time
 
+from callgrind import an_operation
 from load import pairs, result, series
 from report import Measure, ratio_measure
+from rows_instructions import CLIENTS, KEYS
 from rows_load import test_arguments
 from rows_state import Probe, quiet_worst_us, settled_memory
 
@@ -13,6 +15,9 @@ ACTIVE = {"active-replica": ["yes"], "multi-master": ["yes"]}
 AT_ONCE = {"repl-diskless-sync-delay": ["0"], "client-output-buffer-limit": ["replica 0 0 0"],
            "enable-debug-command": ["local"]}
 VALUE_BYTES = 64
+# Of row 26.
+MEMORY_VALUES = range(8, 201, 8)
+SWEPT_S = 4.0  # after which a write has left the window of nodes at rest
 
 
 def wait_for(condition, what, pause_s=0.02):
@@ -31,10 +36,12 @@ def is_linked(server):
     return server.info("replication").get("master_link_status") == "up"
 
 
-def group(bench, others, active, backlog="256mb", cores=None):
-    """A server that is written to, and so many others that have its data set: its peers, or its replicas."""
-    options = dict(AT_ONCE, **(ACTIVE if active else {}), **{"repl-backlog-size": [backlog]})
-    first = bench.server(bench.ours, cores=cores, options=options)
+def options_of(active, backlog):
+    return dict(AT_ONCE, **(ACTIVE if active else {}), **{"repl-backlog-size": [backlog]})
+
+
+def join(bench, first, others, active, options, cores=None):
+    """So many servers that have the first one's data set: its peers, or its replicas."""
     rest = [bench.server(bench.ours, cores=cores or bench.generator.cores, options=options) for _ in range(others)]
     for other in rest:
         link(other, first)
@@ -42,7 +49,14 @@ def group(bench, others, active, backlog="256mb", cores=None):
             link(first, other)
     for server in rest + ([first] if active and rest else []):
         wait_for(lambda s=server: is_linked(s), "link")
-    return [first] + rest
+    return rest
+
+
+def group(bench, others, active, backlog="256mb", cores=None):
+    """A server that is written to, and so many others that have its data set."""
+    options = options_of(active, backlog)
+    first = bench.server(bench.ours, cores=cores, options=options)
+    return [first] + join(bench, first, others, active, options, cores)
 
 
 def counted(server):
@@ -124,15 +138,22 @@ def row_25(bench):
 
 
 def row_26(bench):
-    """Written while both are linked, so that nothing but what a key costs for good is counted."""
+    """Written while both are linked, with the logs full before and the window empty after, so that nothing but what a key
+    costs for good is counted.  Of values of several sizes, for those of one size cost what the allocator's next class does."""
     used = {}
+    count = bench.memory_keys // len(MEMORY_VALUES)
     for name in ("active", "plain"):
         servers = group(bench, 1, name == "active", "1mb")
-        before = settled_memory(servers[0])
-        bench.preload(servers[0], bench.memory_keys)
+        bench.generator.run(servers[0], "-t", "set", "-n", 20000, "-r", 1000, "-P", 50, "-c", 10, "-d", 100)
         in_step(servers[0], servers[1:])
-        time.sleep(2.0)
-        used[name] = (settled_memory(servers[0]) - before) / bench.memory_keys
+        time.sleep(SWEPT_S)
+        before, keys = settled_memory(servers[0]), counted(servers[0])
+        for size in MEMORY_VALUES:
+            bench.generator.run(servers[0], "-n", count, "-r", count, "--sequential", "-P", 50, "-c", 10, "-d", size,
+                                "set", "%03d:__rand_int__" % size, "__data__")
+        in_step(servers[0], servers[1:])
+        time.sleep(SWEPT_S)
+        used[name] = (settled_memory(servers[0]) - before) / (counted(servers[0]) - keys)
         bench.end_all()
     return [Measure(26, "bytes a key more as an active node", used["active"] - used["plain"], used["plain"],
                     used["active"] - used["plain"], 16, unit="B (absolute)", digits=1,
@@ -212,3 +233,30 @@ def row_28(bench):
                     unit="s (absolute)",
                     note="resident before %.0f and %.0f MB, at most %.0f and %.0f; slowest reply to a probe %.1f ms (%.1f "
                          "before)" % (*before, *peak, probe.worst_us / 1e3, quiet / 1e3))]
+
+
+def instructions(bench, active, others):
+    """User instructions a SET, with the logs full, so that for each write another one leaves them."""
+    options = options_of(active, "1mb")
+
+    def use(server, requests):
+        rest = join(bench, server, others, active, options)
+        arguments = ["-t", "set", "-r", KEYS, "-d", VALUE_BYTES]
+        bench.generator.run(server, "-n", 2 * KEYS, "--sequential", "-P", 50, "-c", 1, *arguments)
+        in_step(server, rest)
+        bench.generator.run(server, "-n", requests, "-c", CLIENTS, "-P", 32, "--seed", 1, *arguments)
+        in_step(server, rest)
+        for other in rest:
+            bench.end(other)
+
+    return sum(an_operation(bench, bench.ours, use, 32, options).values())
+
+
+def row_29(bench):
+    measures = []
+    for others in (0, 1, 2):
+        ours, plain = (instructions(bench, active, others) for active in (True, False))
+        measures.append(Measure(29, "user instructions a SET, pipeline 32, %d peer%s or replica%s" % (
+            others, "s" * (others != 1), "s" * (others != 1)), ours, plain, ours / plain, None,
+            unit="instructions", digits=0))
+    return measures

@@ -37,10 +37,10 @@ ROWS = {
     5: rows_instructions.row_5,
     21: rows_commands.row_21, 22: rows_commands.row_22,
     23: rows_active.row_23, 25: rows_active.row_25, 26: rows_active.row_26, 27: rows_active.row_27,
-    28: rows_active.row_28,
+    28: rows_active.row_28, 29: rows_active.row_29,
 }
 EVERY_COMMAND = [21, 22]
-ACTIVE = [23, 25, 26, 27, 28]
+ACTIVE = [23, 25, 26, 27, 28, 29]
 SHARING = (1, 2, 3, 4, 9, 14)
 
 
@@ -122,7 +122,7 @@ def parse_options():
                         help="only these rows of the table in DESIGN.md")
     parser.add_argument("--every-command", nargs="?", const="", metavar="PART",
                         help="only rows 21 and 22; of the commands those that have PART in their name")
-    parser.add_argument("--active", action="store_true", help="only rows 23 to 28: active nodes")
+    parser.add_argument("--active", action="store_true", help="only rows 23 to 29: active nodes")
     parser.add_argument("--pairs", type=int, help="pairs of windows (5; quick: 3)")
     parser.add_argument("--grow-to", type=int, help="keys at the end of row 12 (16,000,000)")
     add_options(parser, ORACLE)

@@ -557,8 +557,7 @@ static const char *take_error(struct node *node, struct receiver *take, struct b
 static void put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64_t stamp,
                       struct slice commands)
 {
-    frame_put_write(out, handle, sequence, stamp, 0, commands.len);
-    buf_append_slice(out, commands);
+    frame_put_write(out, handle, sequence, stamp, 0, commands);
 }
 
 static void test_wrong_frames_end_the_link(void **state)

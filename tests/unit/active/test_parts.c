@@ -303,8 +303,7 @@ static void test_frames(void **state)
     const char *error;
     size_t consumed;
     frame_put_origin(&out, 9, &id);
-    frame_put_write(&out, 9, ORIGIN_SEQUENCE_MAX, 1u << 31, 65535, 3);
-    buf_append_cstr(&out, "abc");
+    frame_put_write(&out, 9, ORIGIN_SEQUENCE_MAX, 1u << 31, 65535, SLICE("abc"));
     frame_put_clocks(&out, clocks, 2);
     frame_put_causes(&out, clocks, 2);
     assert_int_equal(out.len, 5 + 26 + 5 + FRAME_WRITE_HEAD_BYTES + 3 + 5 + 48 + 5 + 16);
