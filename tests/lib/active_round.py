@@ -332,8 +332,11 @@ class Round:
                 if isinstance(groups, Error) or not groups:
                     return True  # FLUSHALL
                 last = dict(zip(groups[0][::2], groups[0][1::2]))[b"last-delivered-id"]
-                return not c.call("XRANGE", "queue", b"(" + last, "+", "COUNT", 1) and \
-                    not c.call("XPENDING", "queue", "g", "-", "+", 1, "(undelivered)")
+                if c.call("XRANGE", "queue", b"(" + last, "+", "COUNT", 1):
+                    return False
+                # An entry may have gone with a stream that was decided whole (short logs), and was put back since.
+                passed = [p[0] for p in c.call("XPENDING", "queue", "g", "-", "+", 10000, "(undelivered)")]
+                return not any(c.call("XRANGE", "queue", i, i) for i in passed)
 
         def stays_empty():
             before = sum(len(w.got) for w in self.workers)
