@@ -328,7 +328,7 @@ $(module_header): src/module/keydbmodule.h $(module_list)
 .PHONY: test-modules
 test-modules: $(test_modules)
 	@:
-$(test_modules): build/modules/%.so: tests/modules/%.c $(module_header)
+$(test_modules): build/modules/%.so: tests/modules/%.c tests/modules/commands.h $(module_header)
 	$(call say,MODULE,$@)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O1 $(WARNINGS) $(WERROR) -Ibuild/modules/include -shared -fPIC -o $@.new $< && \
 	  mv -f $@.new $@

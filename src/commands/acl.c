@@ -100,9 +100,14 @@ WORLD_COMMAND(acl_command_save)
 
 /* ---- looking at users ---- */
 
+/* Whom a module calls for is nobody, unless it calls for its client. */
 PLAIN_COMMAND(acl_command_whoami)
 {
-    reply_bulk_cstr(c->reply, c->session->user);
+    if (acl_is_internal(c->session)) {
+        reply_null(c->reply);
+    } else {
+        reply_bulk_cstr(c->reply, c->session->user);
+    }
 }
 
 PLAIN_COMMAND(acl_command_users)

@@ -89,15 +89,21 @@ void acl_start_session(struct session *s)
     s->authenticated = user->enabled && user->nopass;
 }
 
+/* Without selectors: nothing of it is ever looked at, as it is unlimited. */
+static char internal_name[] = "(internal)";
+static const struct acl_user internal_user = {
+    .unlimited = true, .enabled = true, .nopass = true, .name = internal_name};
+
 void acl_start_internal(struct session *s)
 {
-    /* Without selectors: nothing of it is ever looked at, as it is unlimited. */
-    static char name[] = "(internal)";
-    static const struct acl_user internal = {
-        .unlimited = true, .enabled = true, .nopass = true, .name = name};
-    s->acl = &internal;
-    s->user = internal.name;
+    s->acl = &internal_user;
+    s->user = internal_user.name;
     s->authenticated = true;
+}
+
+bool acl_is_internal(const struct session *s)
+{
+    return s->acl == &internal_user;
 }
 
 void acl_set_password(struct acl_user *user, struct slice password)

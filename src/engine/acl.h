@@ -74,6 +74,8 @@ struct acl_user *acl_default_user(void);
 void acl_start_session(struct session *s);
 /* Makes `s` a session of a user that may do everything, is on no list, and never changes. */
 void acl_start_internal(struct session *s);
+/* Whether it is still that one. */
+bool acl_is_internal(const struct session *s);
 /* The user of that name, NULL when there is none. Awake. */
 const struct acl_user *acl_user_find(struct slice name);
 /* Users in order of their names. Awake. */

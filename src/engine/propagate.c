@@ -229,6 +229,13 @@ void propagate_switch(int log, bool on)
     atomic_store_explicit(&door.wants_messages, to_nodes, memory_order_relaxed);
 }
 
+void propagate_abandon(int log)
+{
+    if (door.depth > 0) {
+        door.logs[log].told = 0;
+    }
+}
+
 void propagate_silence(void)
 {
     assert(door.depth == 0);

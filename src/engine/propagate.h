@@ -56,6 +56,10 @@ int propagate_register(unsigned target, propagate_listener listener);
  * what the log has been told of it ends here, as a unit of its own: the listener hears of that
  * before it returns. */
 void propagate_switch(int log, bool on) REQUIRES(keyspace_lock);
+/* What the log has been told of the unit that is open is void, as the data that it changed are. It
+ * is turned off behind this. One command it has not heard of; of several it lacks the end, as if it
+ * had been cut there. */
+void propagate_abandon(int log) REQUIRES(keyspace_lock);
 /* In a forked child that runs commands: all logs are off from now on, and not told of it. */
 void propagate_silence(void);
 /* Boot and its reverse: has expiry told here. */

@@ -107,18 +107,30 @@ static uint32_t flags_in_queue(uint32_t flags)
     return (flags & ~(uint32_t)(CMD_SOME_NOT_LOADING | CMD_SOME_NOT_STALE)) | some_not;
 }
 
+static bool (*may_need_world)(const struct command *c);
+
+void transaction_set_doubts(bool (*may_need)(const struct command *c))
+{
+    may_need_world = may_need;
+}
+
+static enum call_access access_in_queue(const struct command *c)
+{
+    return may_need_world && may_need_world(c) ? ACCESS_WORLD : command_access(c);
+}
+
 static void enqueue(struct transaction *t, const struct call *c)
 {
     if (t->count == t->capacity) {
         t->capacity = t->capacity ? 2 * t->capacity : 8;
         t->items = mem_realloc(t->items, (size_t)t->capacity * sizeof(*t->items));
     }
-    enum call_access access = command_access(c->cmd);
+    enum call_access access = access_in_queue(c->cmd);
     t->items[t->count++] = (struct queued){.cmd = c->cmd,
                                            .request = {c->argc, c->argv, c->blobs},
                                            .keys = c->keys,
                                            .key_count = c->key_count};
-    t->flags |= flags_in_queue(c->cmd->flags);
+    t->flags |= flags_in_queue(c->cmd->flags) | (access == ACCESS_WORLD ? CMD_WORLD : 0);
     t->asks |= c->cmd->row->flags_of != NULL;
     t->access = access > t->access ? access : t->access;
     t->acts |= access == ACCESS_NONE && !may_be_repeated(c->cmd);
@@ -426,7 +438,7 @@ static void run_whole(struct call *n)
 /* The world stands still, but who holds it does not hold the keyspace. */
 static void run_in_world(struct call *n) NO_THREAD_SAFETY_ANALYSIS
 {
-    n->held = command_access(n->cmd);
+    n->held = n->cmd->flags & CMD_MODULE ? ACCESS_WORLD : command_access(n->cmd);
     if (n->held == ACCESS_EXCLUSIVE) {
         keyspace_lock_exclusive();
     } else if (n->held == ACCESS_SHARED) {

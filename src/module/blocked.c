@@ -177,7 +177,7 @@ void blocked_begin_wait(RedisModuleCtx *ctx, RedisModuleBlockedClient *b)
 
 void blocked_begin_idle(RedisModuleBlockedClient *b)
 {
-    b->answered = true;
+    b->answered = b->gone = true;
     b->users = 1;
     if (b->keys) { /* the module unblocks no such client: it ends by itself, later */
         b->asked = true;
@@ -337,6 +337,7 @@ static void on_timeout(struct call *c) NO_THREAD_SAFETY_ANALYSIS
     } else {
         reply_null_array(c->reply);
     }
+    b->gone = true; /* as Redis tells whoever frees the data: nobody waits any more */
     blocked_settle(b);
 }
 

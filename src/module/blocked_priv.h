@@ -27,7 +27,7 @@ struct RedisModuleBlockedClient {
     bool unblocked;        /* UnblockClient has been worked off */
     bool answered;         /* a callback has run, or nobody waited */
     bool settled;          /* so the parked call's use has ended, and its end is none */
-    bool gone;             /* the client went before that */
+    bool gone;             /* the client went before that, or was told that its time is over */
     _Atomic bool asked;    /* UnblockClient has been called */
     _Atomic uint32_t refs; /* memory: the users together, and each context */
     uint64_t client_id;

@@ -239,8 +239,11 @@ static void destroy(void *reply)
     mem_free(reply);
 }
 
+/* With room for one byte more: modules (RediSearch) look for words in a reply as if it ended with a
+ * NUL, as it does in Redis. */
 static RedisModuleCallReply *create(RedisModuleCtx *ctx, char *bytes_take, size_t len)
 {
+    bytes_take[len] = '\0';
     RedisModuleCallReply *r = mem_calloc(1, sizeof(*r));
     struct cursor c = {bytes_take, bytes_take + len};
     r->ctx = ctx;
@@ -257,7 +260,7 @@ RedisModuleCallReply *call_reply_create(RedisModuleCtx *ctx, const struct reply 
     for (uint32_t i = 0; i < reply->piece_count; i++) {
         len += reply->pieces[i].len;
     }
-    char *bytes = mem_alloc(len), *at = bytes;
+    char *bytes = mem_alloc(len + 1), *at = bytes;
     for (uint32_t i = 0; i < reply->piece_count; i++) {
         memcpy(at, reply->pieces[i].ptr, reply->pieces[i].len);
         at += reply->pieces[i].len;
@@ -267,7 +270,7 @@ RedisModuleCallReply *call_reply_create(RedisModuleCtx *ctx, const struct reply 
 
 RedisModuleCallReply *call_reply_create_error(RedisModuleCtx *ctx, struct slice text)
 {
-    char *bytes = mem_alloc(text.len + 3);
+    char *bytes = mem_alloc(text.len + 4);
     bytes[0] = '-';
     memcpy(bytes + 1, text.ptr, text.len);
     memcpy(bytes + 1 + text.len, "\r\n", 2);

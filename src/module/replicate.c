@@ -141,8 +141,9 @@ static int rm_replicate(RedisModuleCtx *ctx, const char *name, const char *forma
     return REDISMODULE_OK;
 }
 
-/* The command as it came, by the name that every server knows. */
-static void tell_call(RedisModuleCtx *ctx, const struct call *c) REQUIRES(keyspace_lock)
+/* By the name that every server knows. */
+static void tell_renamed(RedisModuleCtx *ctx, const struct call *c) REQUIRES(keyspace_lock);
+static void tell_renamed(RedisModuleCtx *ctx, const struct call *c)
 {
     struct slice few[FEW_WORDS], *words = few;
     if (c->argc > FEW_WORDS) {
@@ -151,6 +152,16 @@ static void tell_call(RedisModuleCtx *ctx, const struct call *c) REQUIRES(keyspa
     memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
     words[0] = command_word(c->cmd);
     tell(ctx, PROPAGATE_TO_ALL, c->argc, words);
+}
+
+/* The command as it came. */
+static void tell_call(RedisModuleCtx *ctx, const struct call *c) REQUIRES(keyspace_lock)
+{
+    if (command_any_renamed) {
+        tell_renamed(ctx, c);
+    } else {
+        tell(ctx, PROPAGATE_TO_ALL, c->argc, c->argv);
+    }
 }
 
 static int rm_replicate_verbatim(RedisModuleCtx *ctx)

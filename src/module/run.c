@@ -50,6 +50,15 @@ static void note_blocking(struct module_command *m, bool blocks)
     }
 }
 
+/* What it needs of the world it has asked for now (world.h), and has been marked with. */
+static void note_tried(struct module_command *m, const struct call *c)
+{
+    bool had = c->held == ACCESS_WORLD || (c->held == ACCESS_EXCLUSIVE && !c->nested);
+    if (unlikely(had && !atomic_load_explicit(&m->tried, memory_order_relaxed))) {
+        atomic_store_explicit(&m->tried, true, memory_order_relaxed);
+    }
+}
+
 static void run_held(struct call *c) REQUIRES(keyspace_lock)
 {
     struct module_command *m = run_command_of(c->cmd);
@@ -61,6 +70,7 @@ static void run_held(struct call *c) REQUIRES(keyspace_lock)
     m->function(&ctx, arguments, c->argc);
     c->propagated = true; /* only what it has told itself */
     note_blocking(m, ctx.blocks);
+    note_tried(m, c);
     if (ctx.blocks) {
         blocked_park(&ctx, before);
     }
@@ -180,9 +190,26 @@ void run_note_barrier(const struct command *c)
     }
 }
 
+bool run_may_need_world(const struct command *c)
+{
+    const struct module_command *m = run_command_of(c);
+    return m && m->function && !atomic_load_explicit(&m->tried, memory_order_relaxed);
+}
+
+void run_note_refused(const struct command *c)
+{
+    struct module_command *m = run_command_of(c);
+    if (m) {
+        atomic_store_explicit(&m->tried, false, memory_order_relaxed);
+    }
+}
+
 void run_want_world(const struct command *c)
 {
     struct module_command *m = run_command_of(c);
+    if (!m || m->row.flags & CMD_WORLD) {
+        return;
+    }
     m->row.flags |= CMD_WORLD;
     bool fine = command_follow_row((struct command *)command_by_id(m->id));
     assert(fine);

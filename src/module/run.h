@@ -18,6 +18,7 @@ struct module_command {
     bool has_info;                    /* SetCommandInfo was there */
     bool tells_keys, tells_channels;  /* getkeys-api, getchannels-api */
     _Atomic unsigned expected;        /* so many calls to come may well block their client */
+    _Atomic bool tried;               /* it has run where the world was to be had */
     _Atomic bool is_barrier;          /* it makes its callers other users: what stands behind it is
                                          looked at when it has run */
 };
@@ -45,6 +46,11 @@ int run_find_channels(const struct command *c, const struct slice *argv, int arg
 bool run_is_barrier(const struct call *c);
 /* The command has made its caller another user; of commands of modules only. */
 void run_note_barrier(const struct command *c);
+/* For transaction_set_doubts: nothing is known of one that was not tried yet. */
+bool run_may_need_world(const struct command *c);
+/* The command has asked for the world where that was not to be had: nothing is known of it again.
+ */
+void run_note_refused(const struct command *c);
 /* The command has called one that needs the world: from now on it runs in the world itself. */
 void run_want_world(const struct command *c);
 

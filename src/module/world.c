@@ -11,6 +11,9 @@ bool world_run(RedisModuleCtx *ctx, void (*work)(void *data), void *data) NO_THR
     bool amid = ctx->call && ctx->call->nested; /* of an EXEC or a call, which sees to waiters */
     bool within = ctx->held == ACCESS_NONE;     /* another command, which has the lock */
     if (within || (!stands && ((!ctx->call && !ctx->alone) || amid))) {
+        if (amid) {
+            run_note_refused(ctx->call->cmd);
+        }
         return false;
     }
     if (!stands) {
@@ -21,9 +24,9 @@ bool world_run(RedisModuleCtx *ctx, void (*work)(void *data), void *data) NO_THR
     keyspace_unlock_exclusive();
     if (!stands) {
         gil_stop_world();
-        if (ctx->call) {
-            run_want_world(ctx->call->cmd);
-        }
+    }
+    if (ctx->call) {
+        run_want_world(ctx->call->cmd);
     }
     work(data);
     if (!stands) {

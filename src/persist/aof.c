@@ -433,6 +433,9 @@ void aof_halt(void)
     aof_kill_child();
     if (log_end.open) {
         keyspace_lock_exclusive();
+        if (!dots_wanted) { /* else the unit is held until it is whole */
+            propagate_abandon(log_end.number);
+        }
         aof_log_into(-1, 0);
         keyspace_unlock_exclusive();
     }

@@ -69,7 +69,8 @@ bool aof_sync(void) EXCLUDES(keyspace_lock);
 enum aof_result aof_rewrite(void) REQUIRES(gil);
 /* The data set is about to be replaced by one that is in no file of the log (a primary's, at a
  * replica): from now on WAITING, and nothing is logged; the files keep what they hold, for a start
- * after a crash. Nothing to do while the log is off. */
+ * after a crash, of a transaction that is open nothing that would be run. Nothing to do while the
+ * log is off. */
 void aof_halt(void) REQUIRES(gil);
 /* It has been replaced: a rewrite begins, again and again until one has succeeded. Where this is
  * not called, since the replacing failed, one begins when what is there is somebody's data set

@@ -115,7 +115,8 @@ static const char *refusal_of(const struct script_run *run, const struct call *n
     if (!command_arity_fits(n->cmd, n->argc)) {
         return "ERR Wrong number of args calling Redis command from script";
     }
-    if (n->cmd->flags & (CMD_NOSCRIPT | CMD_WORLD | CMD_TRANSACTION)) {
+    bool wants_world = n->cmd->flags & CMD_WORLD && !(n->cmd->flags & CMD_MODULE);
+    if (wants_world || n->cmd->flags & (CMD_NOSCRIPT | CMD_TRANSACTION)) {
         return "ERR This Redis command is not allowed from script";
     }
     if (run->stale && !(n->cmd->flags & CMD_STALE)) {

@@ -166,6 +166,61 @@ def test_rdb_save(with_types):
     assert done.returncode == 0 and "3 keys read" in done.stdout
 
 
+def test_a_load_amid_a_transaction(with_types):
+    """The first one that there is. As in Redis the log begins anew when the transaction is over; here it has no part of it
+    that the load has done away with."""
+    server = with_types(options={"appendonly": "yes", "appendfsync": "always"}, files=("dump.rdb", "appendonlydir", "kept.rdb"))
+    replica = with_types(options={"replicaof": "127.0.0.1 %d" % server.port})
+    with server.connect() as c, replica.connect() as r:
+        fill(c)
+        c.ok("TY.RDBSAVE", "kept.rdb", "0")
+        c.ok("SET", "s", "later")
+        eventually(lambda: r.call("GET", "s") == b"later", "the replica has it")
+        before = eventually(lambda: rewrites(c) + 1, "none runs") - 1
+        c.ok("MULTI")
+        for words in (("SET", "gone", "v"), ("TY.RDBLOAD", "kept.rdb", "0"), ("SET", "stays", "v"), ("GET", "s"), ("DBSIZE",)):
+            c.call(*words)
+        assert c.call("EXEC") == [b"OK", b"OK", b"OK", b"v", 4]
+        eventually(lambda: rewrites(c) > before, "the log begins anew")
+        c.ok("SET", "last", "v")
+        kept = ["MGET", "s", "gone", "stays", "last"]
+        assert c.call(*kept) == [b"v", None, b"v", b"v"]
+        expected = content(c)
+        eventually(lambda: r.call(*kept) == [b"v", None, b"v", b"v"] and content(r) == expected, "the replica has the same")
+    replica.stop()
+    server.kill()
+    server.start()
+    with server.connect() as c:
+        assert c.call(*kept) == [b"v", None, b"v", b"v"] and content(c) == expected
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_crash_before_the_log_begins_anew(with_types, count):
+    """Of the transaction in which all was loaded the old log has nothing, also of what stood before that."""
+    server = with_types(options={"appendonly": "yes", "appendfsync": "always"}, files=("dump.rdb", "appendonlydir", "kept.rdb"))
+    with server.connect() as c:
+        fill(c)
+        c.ok("TY.RDBSAVE", "kept.rdb", "0")
+        c.ok("SET", "s", "later")
+        c.ok("CONFIG", "SET", "rdb-key-save-delay", "100000000")
+        c.ok("MULTI")
+        for i in range(count):
+            c.call("SET", "gone%d" % i, "v")
+        c.call("TY.RDBLOAD", "kept.rdb", "0")
+        c.call("SET", "stays", "v")
+        assert c.call("EXEC") == [b"OK"] * (count + 2)
+        assert c.call("MGET", "s", "gone0", "stays") == [b"v", None, b"v"]
+    server.kill()
+    server.start()
+    with server.connect() as c:
+        assert c.call("MGET", "s", "gone0", "stays") == [b"later", None, None]
+        c.ok("SET", "more", "v")
+    server.kill()
+    server.start()
+    with server.connect() as c:
+        assert c.call("MGET", "s", "gone0", "stays", "more") == [b"later", None, None, b"v"]
+
+
 def rewrites(c):
     """How often the log was begun anew; -1 while it is."""
     fields = [dict(line.split(b":", 1) for line in c.call("INFO", "persistence").split(b"\r\n") if b":" in line)

@@ -1,6 +1,6 @@
 /* What a module is told: of keys, of the server, by timers and by the event loop. It notes all of
  * it in a log of its own, which EV.LOG hands out. */
-#include "keydbmodule.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -400,26 +400,22 @@ static int ev_turn(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
 {
-    static const struct {
-        const char *name;
-        RedisModuleCmdFunc function;
-    } commands[] = {
-        {"ev.log", ev_log},         {"ev.listen", ev_listen}, {"ev.notify", ev_notify},
-        {"ev.cron", ev_cron},       {"ev.timer", ev_timer},   {"ev.stop", ev_stop},
-        {"ev.info", ev_info},       {"ev.pipe", ev_pipe},     {"ev.turn", ev_turn},
-        {"ev.clients", ev_clients}, {"ev.loop", ev_loop},     {"ev.progress", ev_progress},
-        {"ev.kept", ev_kept},
+    static const struct test_command commands[] = {
+        {"ev.log", ev_log, NULL, 0},       {"ev.listen", ev_listen, NULL, 0},
+        {"ev.notify", ev_notify, NULL, 0}, {"ev.cron", ev_cron, NULL, 0},
+        {"ev.timer", ev_timer, NULL, 0},   {"ev.stop", ev_stop, NULL, 0},
+        {"ev.info", ev_info, NULL, 0},     {"ev.pipe", ev_pipe, NULL, 0},
+        {"ev.turn", ev_turn, NULL, 0},     {"ev.clients", ev_clients, NULL, 0},
+        {"ev.loop", ev_loop, NULL, 0},     {"ev.progress", ev_progress, NULL, 0},
+        {"ev.kept", ev_kept, NULL, 0},
     };
     (void)argv;
     (void)argc;
     if (RedisModule_Init(ctx, "events", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "", 0, 0, 0) !=
-            REDISMODULE_OK) {
-            return REDISMODULE_ERR;
-        }
+    if (CREATE_COMMANDS(ctx, commands, "", 0) != REDISMODULE_OK) {
+        return REDISMODULE_ERR;
     }
     /* No server of today has it, and modules ask for it. */
     if (RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplBackup, on_server) !=

@@ -1,6 +1,6 @@
 /* Keys that stay open while the database changes, which Redis leaves undefined; and more of what
  * contexts look after than they have room for. */
-#include "keydbmodule.h"
+#include "commands.h"
 
 typedef RedisModuleString String;
 
@@ -94,12 +94,9 @@ static int h_many(RedisModuleCtx *ctx, String **argv, int argc)
     return n > 0 ? REDISMODULE_OK : RedisModule_ReplyWithNull(ctx);
 }
 
-static const struct {
-    const char *name;
-    RedisModuleCmdFunc function;
-} commands[] = {
-    {"h.beside", h_beside}, {"h.open", h_open}, {"h.look", h_look},
-    {"h.close", h_close},   {"h.many", h_many},
+static const struct test_command commands[] = {
+    {"h.beside", h_beside, NULL, 0}, {"h.open", h_open, NULL, 0}, {"h.look", h_look, NULL, 0},
+    {"h.close", h_close, NULL, 0},   {"h.many", h_many, NULL, 0},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
@@ -109,11 +106,5 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
     if (RedisModule_Init(ctx, "handles", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "write", 0, 0,
-                                      0) != REDISMODULE_OK) {
-            return REDISMODULE_ERR;
-        }
-    }
-    return REDISMODULE_OK;
+    return CREATE_COMMANDS(ctx, commands, "write", 0);
 }

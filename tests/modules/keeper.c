@@ -11,7 +11,7 @@
  * to be its user. K.HIDE pos
  * ... hides arguments. K.LET unblocks, K.WAITS tells what has become of blocked clients. K.FREE
  * frees the own user. Arguments of the module are names of categories that it adds. */
-#include "keydbmodule.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -294,16 +294,12 @@ static bool add_categories(RedisModuleCtx *ctx, String **names, int count)
     return true;
 }
 
-static const struct {
-    const char *name;
-    RedisModuleCmdFunc function;
-    const char *flags;
-} commands[] = {
-    {"k.counts", k_counts, ""},  {"k.hide", k_hide, ""},
-    {"k.free", k_free, ""},      {"k.become", k_become, "no-auth"},
-    {"k.rule", k_rule, ""},      {"k.turn", k_become, ""},
-    {"k.as", k_as, ""},          {"k.categories", k_categories, ""},
-    {"k.let", k_let, "no-auth"}, {"k.waits", k_waits, ""},
+static const struct test_command commands[] = {
+    {"k.counts", k_counts, "", 0},  {"k.hide", k_hide, "", 0},
+    {"k.free", k_free, "", 0},      {"k.become", k_become, "no-auth", 0},
+    {"k.rule", k_rule, "", 0},      {"k.turn", k_become, "", 0},
+    {"k.as", k_as, "", 0},          {"k.categories", k_categories, "", 0},
+    {"k.let", k_let, "no-auth", 0}, {"k.waits", k_waits, "", 0},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
@@ -311,11 +307,8 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
     if (RedisModule_Init(ctx, "keeper", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function,
-                                      commands[i].flags, 0, 0, 0) != REDISMODULE_OK) {
-            return REDISMODULE_ERR;
-        }
+    if (CREATE_COMMANDS(ctx, commands, "", 0) != REDISMODULE_OK) {
+        return REDISMODULE_ERR;
     }
     if (RedisModule_RegisterAuthCallback) { /* Redis 7.2 */
         RedisModule_RegisterAuthCallback(ctx, second);

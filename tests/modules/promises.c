@@ -9,7 +9,7 @@
  *   PR.ABORT                      aborts what PR.THEN and PR.LOOP wait for; replies the results
  *   PR.COUNTS                     handlers called, calls that wait, aborts of its own promise that
  *                                 a handler has tried in vain */
-#include "keydbmodule.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,12 +245,10 @@ static int pr_counts(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
-static const struct {
-    const char *name;
-    RedisModuleCmdFunc function;
-} commands[] = {
-    {"pr.call", pr_call}, {"pr.then", pr_then},   {"pr.loop", pr_loop},
-    {"pr.drop", pr_drop}, {"pr.abort", pr_abort}, {"pr.counts", pr_counts},
+static const struct test_command commands[] = {
+    {"pr.call", pr_call, NULL, 0},   {"pr.then", pr_then, NULL, 0},
+    {"pr.loop", pr_loop, NULL, 0},   {"pr.drop", pr_drop, NULL, 0},
+    {"pr.abort", pr_abort, NULL, 0}, {"pr.counts", pr_counts, NULL, 0},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
@@ -260,11 +258,5 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
     if (RedisModule_Init(ctx, "promises", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "write", 0, 0,
-                                      0) != REDISMODULE_OK) {
-            return REDISMODULE_ERR;
-        }
-    }
-    return REDISMODULE_OK;
+    return CREATE_COMMANDS(ctx, commands, "write", 0);
 }

@@ -1,5 +1,5 @@
 /* What a module tells in INFO and learns from it, users and their rights, children, slots. */
-#include "keydbmodule.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -400,14 +400,14 @@ static int t_slot(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
-static const struct {
-    const char *name;
-    RedisModuleCmdFunc function;
-} commands[] = {
-    {"t.info", t_info},     {"t.user", t_user},       {"t.may", t_may},     {"t.denied", t_denied},
-    {"t.fork", t_fork},     {"t.child", t_child},     {"t.kill", t_kill},   {"t.slot", t_slot},
-    {"t.become", t_become}, {"t.changed", t_changed}, {"t.reset", t_reset}, {"t.client", t_client},
-    {"t.name", t_name},     {"t.away", t_away},
+static const struct test_command commands[] = {
+    {"t.info", t_info, NULL, 0},     {"t.user", t_user, NULL, 0},
+    {"t.may", t_may, NULL, 0},       {"t.denied", t_denied, NULL, 0},
+    {"t.fork", t_fork, NULL, 0},     {"t.child", t_child, NULL, 0},
+    {"t.kill", t_kill, NULL, 0},     {"t.slot", t_slot, NULL, 0},
+    {"t.become", t_become, NULL, 0}, {"t.changed", t_changed, NULL, 0},
+    {"t.reset", t_reset, NULL, 0},   {"t.client", t_client, NULL, 0},
+    {"t.name", t_name, NULL, 0},     {"t.away", t_away, NULL, 0},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
@@ -417,11 +417,8 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
         return REDISMODULE_ERR;
     }
     in_crash = argc > 0 ? *RedisModule_StringPtrLen(argv[0], NULL) : 0;
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "", 0, 0, 0) !=
-            REDISMODULE_OK) {
-            return REDISMODULE_ERR;
-        }
+    if (CREATE_COMMANDS(ctx, commands, "", 0) != REDISMODULE_OK) {
+        return REDISMODULE_ERR;
     }
     return RedisModule_CreateCommand(ctx, "t.listen", t_listen, "getchannels-api", 0, 0, 0);
 }

@@ -3,7 +3,7 @@
  * and TY.LOG tells it. Arguments of the module: version N (of the methods), encver N, errors (it
  * handles them), aux2 (aux_save2 instead of aux_save), noaux, refuse (it reads nothing), saves (it
  * notes what is saved). */
-#include "keydbmodule.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -695,27 +695,23 @@ static int create_types(RedisModuleCtx *ctx)
     return boxes && plains ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 
-static const struct {
-    const char *name, *flags;
-    RedisModuleCmdFunc function;
-    int key;
-} commands[] = {
-    {"ty.push", "write deny-oom", ty_push, 1},
-    {"ty.numbers", "write deny-oom", ty_numbers, 1},
-    {"ty.all", "readonly", ty_all, 1},
-    {"ty.plain", "write deny-oom", ty_plain, 1},
-    {"ty.see", "readonly", ty_plain, 1}, /* the same, where nothing is written */
-    {"ty.kind", "readonly", ty_kind, 1},
-    {"ty.replace", "write", ty_replace, 1},
-    {"ty.string", "write", ty_string, 1},
-    {"ty.aux", "", ty_aux, 0},
-    {"ty.log", "", ty_log, 0},
-    {"ty.live", "", ty_live, 0},
-    {"ty.scan", "write", ty_scan, 0},
-    {"ty.elements", "readonly", ty_elements, 1},
-    {"ty.loaded", "", ty_loaded, 0},
-    {"ty.rdbsave", "", ty_rdb, 0},
-    {"ty.rdbload", "", ty_rdb, 0},
+static const struct test_command commands[] = {
+    {"ty.push", ty_push, "write deny-oom", 1},
+    {"ty.numbers", ty_numbers, "write deny-oom", 1},
+    {"ty.all", ty_all, "readonly", 1},
+    {"ty.plain", ty_plain, "write deny-oom", 1},
+    {"ty.see", ty_plain, "readonly", 1}, /* the same, where nothing is written */
+    {"ty.kind", ty_kind, "readonly", 1},
+    {"ty.replace", ty_replace, "write", 1},
+    {"ty.string", ty_string, "write", 1},
+    {"ty.aux", ty_aux, "", 0},
+    {"ty.log", ty_log, "", 0},
+    {"ty.live", ty_live, "", 0},
+    {"ty.scan", ty_scan, "write", 0},
+    {"ty.elements", ty_elements, "readonly", 1},
+    {"ty.loaded", ty_loaded, "", 0},
+    {"ty.rdbsave", ty_rdb, "", 0},
+    {"ty.rdbload", ty_rdb, "", 0},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
@@ -724,12 +720,5 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc)
         take_arguments(ctx, argv, argc) != REDISMODULE_OK || create_types(ctx) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        int key = commands[i].key;
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function,
-                                      commands[i].flags, key, key, key) != REDISMODULE_OK) {
-            return REDISMODULE_ERR;
-        }
-    }
-    return REDISMODULE_OK;
+    return CREATE_COMMANDS(ctx, commands, "", 0);
 }

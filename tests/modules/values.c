@@ -1,7 +1,7 @@
 /* Values of keys through the interface: lists, sorted sets, hashes and streams, a command for each
  * function. The key comes first, then how it is opened (r, w, rw); each replies what the function
  * has returned, and the name of errno where it has failed and sets that. */
-#include "keydbmodule.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -479,15 +479,16 @@ static int v_xwalk(RedisModuleCtx *ctx, String **argv, int argc)
     return REDISMODULE_OK;
 }
 
-static const struct {
-    const char *name;
-    RedisModuleCmdFunc function;
-} commands[] = {
-    {"v.push", v_push},       {"v.pop", v_pop},     {"v.lget", v_lget},     {"v.lset", v_lset},
-    {"v.linsert", v_linsert}, {"v.ldel", v_ldel},   {"v.list", v_list},     {"v.zadd", v_zadd},
-    {"v.zincrby", v_zincrby}, {"v.zrem", v_zrem},   {"v.zscore", v_zscore}, {"v.zrange", v_zrange},
-    {"v.hset", v_hset},       {"v.hget", v_hget},   {"v.xadd", v_xadd},     {"v.xdel", v_xdel},
-    {"v.xtrim", v_xtrim},     {"v.xwalk", v_xwalk},
+static const struct test_command commands[] = {
+    {"v.push", v_push, NULL, 0},       {"v.pop", v_pop, NULL, 0},
+    {"v.lget", v_lget, NULL, 0},       {"v.lset", v_lset, NULL, 0},
+    {"v.linsert", v_linsert, NULL, 0}, {"v.ldel", v_ldel, NULL, 0},
+    {"v.list", v_list, NULL, 0},       {"v.zadd", v_zadd, NULL, 0},
+    {"v.zincrby", v_zincrby, NULL, 0}, {"v.zrem", v_zrem, NULL, 0},
+    {"v.zscore", v_zscore, NULL, 0},   {"v.zrange", v_zrange, NULL, 0},
+    {"v.hset", v_hset, NULL, 0},       {"v.hget", v_hget, NULL, 0},
+    {"v.xadd", v_xadd, NULL, 0},       {"v.xdel", v_xdel, NULL, 0},
+    {"v.xtrim", v_xtrim, NULL, 0},     {"v.xwalk", v_xwalk, NULL, 0},
 };
 
 int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
@@ -497,11 +498,5 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, String **argv, int argc)
     if (RedisModule_Init(ctx, "values", 1, REDISMODULE_APIVER_1) != REDISMODULE_OK) {
         return REDISMODULE_ERR;
     }
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (RedisModule_CreateCommand(ctx, commands[i].name, commands[i].function, "write deny-oom",
-                                      1, 1, 1) != REDISMODULE_OK) {
-            return REDISMODULE_ERR;
-        }
-    }
-    return REDISMODULE_OK;
+    return CREATE_COMMANDS(ctx, commands, "write deny-oom", 1);
 }

@@ -55,6 +55,21 @@ static void assert_text(RedisModuleCallReply *r, const char *text)
     assert_int_equal(RM(CallReplyLength)(r), len);
 }
 
+/* Modules look for words in it (strstr), which ends with the reply at the latest. */
+static void test_text_that_ends(void **state)
+{
+    (void)state;
+    size_t len;
+    RedisModuleCallReply *r = make("$3\r\nabc\r\n");
+    assert_string_equal(RM(CallReplyStringPtr)(r, &len), "abc\r\n");
+    assert_string_equal(RM(CallReplyProto)(r, &len), "$3\r\nabc\r\n");
+    assert_int_equal(len, 9);
+    RM(FreeCallReply)(r);
+    r = call_reply_create_error(&ctx, SLICE("ERR a"));
+    assert_string_equal(RM(CallReplyStringPtr)(r, &len), "ERR a\r\n");
+    RM(FreeCallReply)(r);
+}
+
 static void test_scalars(void **state)
 {
     (void)state;
@@ -230,10 +245,10 @@ static void test_blob(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scalars),     cmocka_unit_test(test_resp3_scalars),
-        cmocka_unit_test(test_nested),      cmocka_unit_test(test_attribute),
-        cmocka_unit_test(test_auto_memory), cmocka_unit_test(test_append),
-        cmocka_unit_test(test_blob),
+        cmocka_unit_test(test_text_that_ends), cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_resp3_scalars),  cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_attribute),      cmocka_unit_test(test_auto_memory),
+        cmocka_unit_test(test_append),         cmocka_unit_test(test_blob),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
