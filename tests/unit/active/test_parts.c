@@ -293,6 +293,53 @@ static void test_units(void **state)
     unit_release(u);
 }
 
+/* A unit of a SET, whose value's length and bytes follow from the number. */
+static struct unit *numbered_unit(uint64_t number)
+{
+    struct buf bytes = {0};
+    size_t len = (size_t)(number * number % 1200);
+    buf_printf(&bytes, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%zu\r\n", len);
+    memset(buf_reserve(&bytes, len), (int)('a' + number % 26), len);
+    bytes.len += len;
+    buf_append_cstr(&bytes, "\r\n");
+    struct unit *u = unit_create(dot_of(number, 1, number), 0, buf_slice(&bytes));
+    buf_deinit(&bytes);
+    assert_non_null(u);
+    return u;
+}
+
+static void check_numbered(const struct unit *u, uint64_t number)
+{
+    struct unit_command c = unit_command_before(u);
+    assert_true(dot_sequence(u->dot) == number && unit_command_next(u, &c) && c.argc == 3);
+    assert_int_equal(c.argv[2].len, number * number % 1200);
+    for (size_t i = 0; i < c.argv[2].len; i++) {
+        assert_int_equal(c.argv[2].ptr[i], 'a' + number % 26);
+    }
+    assert_false(unit_command_next(u, &c));
+}
+
+/* Small ones share their memory, and leave in whatever order. */
+static void test_units_in_any_order(void **state)
+{
+    (void)state;
+    struct unit *here[301] = {0};
+    for (uint64_t number = 1; number <= 6000; number++) {
+        uint64_t at = number * (1 + number / 1000) % 301;
+        if (here[at]) {
+            check_numbered(here[at], dot_sequence(here[at]->dot));
+            unit_release(here[at]);
+        }
+        here[at] = numbered_unit(number);
+    }
+    for (int i = 0; i < 301; i++) {
+        if (here[i]) {
+            check_numbered(here[i], dot_sequence(here[i]->dot));
+        }
+        unit_release(here[i]);
+    }
+}
+
 static void test_frames(void **state)
 {
     (void)state;
@@ -425,6 +472,35 @@ static void test_what_is_unread_is_kept(void **state)
     unit_release(u);
     assert_int_equal(origin_log_bytes(log), 2 * each);
     assert_int_equal(origin_log_beyond(log), 0);
+    origin_log_destroy(&log);
+}
+
+/* Of a large bound a part goes at a time, and no more. */
+static void test_a_full_log_drops_a_part(void **state)
+{
+    (void)state;
+    const size_t bound = 512 * 1024;
+    struct origin_log *log = origin_log_create(bound);
+    for (uint64_t s = 1; s <= 8000; s++) {
+        for (uint16_t origin = 1; origin <= 2; origin++) {
+            struct unit *u = unit_of(2 * s + origin, origin, s, "RPUSH list element");
+            size_t before = origin_log_bytes(log), each = sizeof(*u) + u->len;
+            origin_log_append(log, u);
+            unit_release(u);
+            size_t now = origin_log_bytes(log);
+            assert_true(now <= bound);
+            if (now < before + each) {
+                assert_true(now > bound - bound / 64 - each);
+            }
+        }
+    }
+    /* The lowest stamps went: both begin at the same place, or next to it. */
+    uint64_t gone = 8000;
+    while (gone > 0 && origin_log_has_after(log, 1, gone - 1, 8000)) {
+        gone--;
+    }
+    assert_true(gone > 2 && origin_log_has_after(log, 2, gone + 1, 8000));
+    assert_false(origin_log_has_after(log, 2, gone - 2, 8000));
     origin_log_destroy(&log);
 }
 
@@ -672,8 +748,10 @@ int main(void)
         cmocka_unit_test(test_positions_as_bytes),
         cmocka_unit_test(test_origin_as_text),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_units_in_any_order),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_what_is_unread_is_kept),
+        cmocka_unit_test(test_a_full_log_drops_a_part),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_the_last_write_outlives_the_bound),
         cmocka_unit_test(test_what_is_held_is_kept),
