@@ -79,8 +79,7 @@ static void put_again(const struct frame *f, struct buf *out)
         frame_put_origin(out, f->handle, &f->id);
         break;
     case 'W':
-        frame_put_write(out, f->handle, f->sequence, f->stamp, f->db, f->commands.len);
-        buf_append_slice(out, f->commands);
+        frame_put_write(out, f->handle, f->sequence, f->stamp, f->db, f->commands);
         break;
     case 'A':
         for (uint32_t i = 0; i < f->count; i++) {
