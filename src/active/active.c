@@ -75,10 +75,10 @@ static void end_hold(void)
         return;
     }
     node_settle(node);
-    int64_t now_ms = hlc_stamp_ms(node_clock(node)->last);
-    if (now_ms > atomic_load_explicit(&keyspace_earliest_ms, memory_order_relaxed)) {
-        atomic_store_explicit(&keyspace_earliest_ms, now_ms, memory_order_relaxed);
-    }
+    const struct hlc *clock = node_clock(node);
+    keyspace_set_clock((struct keyspace_clock){.last_ms = hlc_stamp_ms(clock->last),
+                                               .ahead_ms = clock->ahead_ms,
+                                               .heard_mono_ms = clock->heard_mono_ms});
     peer_feeds_wake();
 }
 

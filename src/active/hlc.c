@@ -3,9 +3,6 @@
 
 #include "base/clock.h"
 
-/* A part of it: so much slower than time goes what was heard to be ahead. */
-#define SLOWER 100
-
 static int64_t wall_ms(const struct hlc *c)
 {
     int64_t now = c->wall_ms ? c->wall_ms(c->context) : clock_wall_ms();
@@ -26,7 +23,7 @@ static int64_t group_ms(const struct hlc *c)
         return now;
     }
     int64_t passed = mono_ms(c) - c->heard_mono_ms;
-    int64_t ahead = c->ahead_ms + (passed > 0 ? passed - passed / SLOWER : 0);
+    int64_t ahead = c->ahead_ms + (passed > 0 ? clock_slowed(passed) : 0);
     return ahead > now ? ahead : now;
 }
 

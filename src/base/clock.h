@@ -21,6 +21,11 @@ uint64_t clock_mono_us(void);
 uint64_t clock_ticks(void);
 /* Converts a difference of clock_ticks() to nanoseconds. */
 uint64_t clock_ticks_to_ns(uint64_t ticks);
+/* What is left of so much time where a clock goes a hundredth slower. */
+static inline int64_t clock_slowed(int64_t passed)
+{
+    return passed - passed / 100;
+}
 /* Test seam: shifts the wall clock of this process by `skew_ms`. */
 void clock_set_skew_ms(int64_t skew_ms);
 

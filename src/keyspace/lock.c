@@ -20,7 +20,8 @@ static _Thread_local enum { HOLDS_NOTHING, HOLDS_SHARED, HOLDS_EXCLUSIVE } holds
 static _Atomic bool busy;
 
 bool keyspace_has_work;
-_Atomic int64_t keyspace_earliest_ms;
+_Atomic int64_t keyspace_wall_from_ms;
+static _Atomic int64_t last_ms, ahead_ms, heard_mono_ms;
 static void (*end_work)(void), (*listener_work)(void);
 
 void keyspace_set_end_work(void (*work)(void))
@@ -31,6 +32,36 @@ void keyspace_set_end_work(void (*work)(void))
 void keyspace_set_listener_work(void (*work)(void))
 {
     listener_work = work;
+}
+
+void keyspace_set_clock(struct keyspace_clock clock)
+{
+    keyspace_assert_exclusive();
+    if (clock.ahead_ms != 0) {
+        /* In this order: who sees what was heard knows when, or takes it for later. */
+        atomic_store_explicit(&heard_mono_ms, clock.heard_mono_ms, memory_order_relaxed);
+        atomic_store_explicit(&ahead_ms, clock.ahead_ms, memory_order_release);
+        atomic_store_explicit(&keyspace_wall_from_ms, INT64_MAX, memory_order_relaxed);
+    }
+    if (clock.last_ms > atomic_load_explicit(&last_ms, memory_order_relaxed)) {
+        atomic_store_explicit(&last_ms, clock.last_ms, memory_order_relaxed);
+        if (atomic_load_explicit(&ahead_ms, memory_order_relaxed) == 0) {
+            atomic_store_explicit(&keyspace_wall_from_ms, clock.last_ms, memory_order_relaxed);
+        }
+    }
+}
+
+int64_t keyspace_group_time_ms(int64_t wall_ms)
+{
+    int64_t last = atomic_load_explicit(&last_ms, memory_order_relaxed);
+    int64_t ahead = atomic_load_explicit(&ahead_ms, memory_order_acquire);
+    int64_t heard = atomic_load_explicit(&heard_mono_ms, memory_order_relaxed);
+    int64_t latest = wall_ms > last ? wall_ms : last;
+    if (ahead != 0) {
+        int64_t passed = (int64_t)(clock_mono_us() / 1000) - heard;
+        ahead += passed > 0 ? clock_slowed(passed) : 0;
+    }
+    return ahead > latest ? ahead : latest;
 }
 
 void keyspace_set_busy(bool now_busy)

@@ -22,14 +22,24 @@ void keyspace_set_end_work(void (*work)(void));
 /* The same, before the serving of waiters: modules are told of what happened to keys. */
 void keyspace_set_listener_work(void (*work)(void));
 
-/* The time that deadlines are judged by, never earlier than this: 0, but on an active replica,
- * whose clock runs with those of its peers (active/hlc.h). Any thread reads it. */
-extern _Atomic int64_t keyspace_earliest_ms;
-/* That time, when the wall clock shows `wall_ms`. */
+/* The time that deadlines are judged by: the wall clock's, but on an active replica, whose clock
+ * runs with those of its peers (active/hlc.h). */
+struct keyspace_clock {
+    int64_t last_ms;       /* it is no earlier than this */
+    int64_t ahead_ms;      /* nor than this was, and has become since, slowed; 0: no such time */
+    int64_t heard_mono_ms; /* ... at this moment of the monotonic clock */
+};
+/* Sets it, in exclusive mode. What was ahead before goes on where `clock` is not ahead. */
+void keyspace_set_clock(struct keyspace_clock clock) REQUIRES(keyspace_lock);
+/* From this on the wall clock is that time without a further look. Any thread reads it. */
+extern _Atomic int64_t keyspace_wall_from_ms;
+/* The further look. */
+int64_t keyspace_group_time_ms(int64_t wall_ms);
+/* That time, when the wall clock shows `wall_ms`. Any thread. */
 static inline int64_t keyspace_time_ms(int64_t wall_ms)
 {
-    int64_t earliest_ms = atomic_load_explicit(&keyspace_earliest_ms, memory_order_relaxed);
-    return likely(wall_ms >= earliest_ms) ? wall_ms : earliest_ms;
+    int64_t from_ms = atomic_load_explicit(&keyspace_wall_from_ms, memory_order_relaxed);
+    return likely(wall_ms >= from_ms) ? wall_ms : keyspace_group_time_ms(wall_ms);
 }
 
 /* Take and release it for the calling thread, in shared and in exclusive mode. Not recursive; a

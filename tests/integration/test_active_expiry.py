@@ -169,6 +169,21 @@ def test_clocks_that_differ_by_an_hour(make_node, seams, skew_ms):
     check_quiet([a, b])
 
 
+def test_a_clock_that_is_behind_goes_on_between_words_of_others(make_node, seams):
+    """The others' time is an hour ahead of this node's wall clock: a deadline comes nearer also while nothing is heard,
+    and nothing else moves the clock on."""
+    a, b = make_node(), skewed(make_node(), -3600000)
+    together(a, b)
+    assert call(a, "SET", "k", "1", "PX", 3600000) == b"OK"
+    eventually(lambda: call(b, "EXISTS", "k") == 1, "there")
+    apart(a, b)
+    assert call(b, "DEBUG", "PAUSE-CRON", "1") == b"OK"
+    left_ms = call(b, "PTTL", "k")
+    eventually(lambda: call(b, "PTTL", "k") < left_ms, "time goes on")
+    assert 3500000 < call(b, "PTTL", "k") <= 3600000
+    assert call(b, "DEBUG", "PAUSE-CRON", "0") == b"OK"
+
+
 def noted_ms(node):
     """How far the node's clock may have come, by its file."""
     with open(node.file("active-node")) as f:

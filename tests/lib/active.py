@@ -111,14 +111,12 @@ def check_equal(nodes, what):
 
 
 def comes(writer, other, key, lives_ms):
-    """Given to the writer for that time, and again where it was over before it came; how long the other had it yet when it
-    replied: it counts from when it began to look, which may be before the key came."""
+    """Given to the writer for that time, and again where it was over before it came; how long the other had it yet. Asked
+    when it is there: a command's time is that of its beginning, and the clock that it goes by moves on with the write."""
     def left_ms():
         if not writer.call("EXISTS", key):
             writer.ok("SET", key, "1", "PX", lives_ms)
-        began = time.monotonic()
-        left = other.call("PTTL", key)
-        return max(left - int((time.monotonic() - began) * 1000), 0)
+        return max(other.call("PTTL", key), 0) if other.call("EXISTS", key) else 0
     return eventually(left_ms, "%s is there" % key)
 
 
