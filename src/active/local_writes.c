@@ -67,7 +67,7 @@ static inline void enqueue_unit(struct local_writes *own, uint64_t stamp, int db
     }
     own->pending[own->count++] = unit;
     keyspace_has_work = true;
-    if (own->head && own->head->write) {
+    if (own->head) {
         log_head_own(own->head, unit);
     }
 }

@@ -110,11 +110,11 @@ static void note_library(struct log_head *h, struct dot dot, const struct unit_c
 
 void log_head_own(struct log_head *h, const struct unit *unit)
 {
-    struct unit_command c = unit_command_before(unit);
-    struct effect effect;
     if (!h->write) {
         return;
     }
+    struct unit_command c = unit_command_before(unit);
+    struct effect effect;
     if (h->merges) {
         buf_append(&h->later, (const char *)&unit->dot, sizeof(unit->dot));
         return;

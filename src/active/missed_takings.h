@@ -19,10 +19,12 @@ struct missed_taking {
     struct dot dot;
     uint32_t number; /* of its command in the unit */
     int8_t count;    /* LREM's: 1 the one nearest to the head, -1 to the tail, 0 all */
+    uint16_t next;   /* private: the next of its chain, from 1; 0: it is the last */
 };
 
 struct missed_takings {
     struct missed_taking *rows; /* NULL: none yet */
+    uint16_t *chains;           /* by the element: the first row, from 1; 0: none */
     uint32_t next;              /* the row that is given next */
     uint32_t count;             /* rows in use */
 };

@@ -10,6 +10,7 @@
 #include "real.h"
 
 #include "base/mem.h"
+#include "base/rand.h"
 #include "keyspace/reclaim.h"
 #include "active/missed_takings.h"
 
@@ -195,6 +196,37 @@ static void test_bound(void **state)
     origins_deinit(&o);
 }
 
+/* Many that come, are noted again and go, some with one element, some in one chain: what is found
+ * is what a list that is gone through says. */
+static void test_many(void **state)
+{
+    enum { DOTS = 4000, ELEMENTS = 50, STEPS = 60000 };
+    static uint64_t came[DOTS]; /* when it was noted first; 0: it is not missed */
+    struct missed_takings all = {0};
+    struct origins o;
+    (void)state;
+    origins_init(&o);
+    uint16_t from = origins_enter(&o, &first);
+    struct dot push = dot_of(1, from, 1);
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        uint64_t i = rand_u64() % DOTS;
+        uint64_t element = i % ELEMENTS * (2 * MISSED_TAKINGS_MAX / 4) + 1;
+        bool missed = rand_u64() % 4 > 0;
+        struct missed_taking taking = {.element = element, .dot = dot_of(i + 2, from, i + 2)};
+        missed_takings_note(&all, &taking, missed);
+        came[i] = missed ? (came[i] ? came[i] : step) : 0;
+        const struct missed_taking *found = missed_takings_of(&all, &o, element, push);
+        if (found) { /* nothing is found that is not missed, nor one of another element */
+            uint64_t which = dot_sequence(found->dot) - 2;
+            assert_true(came[which] != 0 && which % ELEMENTS == i % ELEMENTS);
+        }
+        assert_true(!missed || (found && dot_sequence(found->dot) <= i + 2));
+    }
+    assert_in_range(all.count, 1, MISSED_TAKINGS_MAX);
+    missed_takings_deinit(&all);
+    origins_deinit(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +237,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_later_push, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_members_below_the_floor, set_up, tear_down),
         cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, real_setup, real_teardown);
 }
