@@ -84,6 +84,13 @@ static bool execute_has_deadline(void *context, int db, struct slice key)
     return e && e->flags & ENTRY_EXPIRES;
 }
 
+static bool execute_has_member_deadline(void *context, int db, struct slice key,
+                                        struct slice member)
+{
+    const struct entry *e = look(context, db, key);
+    return e && member_ttl_any(e) && member_ttl_get(e, member) != ENTRY_NO_EXPIRY;
+}
+
 static bool execute_is_integer(void *context, int db, struct slice key, struct slice member)
 {
     double score;
@@ -446,6 +453,7 @@ const struct merge_executor executor = {
     .exists = execute_exists,
     .survives = execute_survives,
     .has_deadline = execute_has_deadline,
+    .has_member_deadline = execute_has_member_deadline,
     .is_integer = execute_is_integer,
     .dot = execute_dot,
     .touch = execute_touch,

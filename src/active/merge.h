@@ -39,6 +39,8 @@ struct merge_executor {
     void (*flush)(void *context, int db, struct dot before, merge_key_fn kept, void *argument);
     bool (*exists)(void *context, int db, struct slice key);
     bool (*has_deadline)(void *context, int db, struct slice key);
+    /* True when the member has a deadline of its own. */
+    bool (*has_member_deadline)(void *context, int db, struct slice key, struct slice member);
     /* True when what a KEYDB.EXPIRED names, a key or a member, is there, with whatever deadline. */
     bool (*survives)(void *context, int db, int argc, const struct slice *argv);
     /* True when the member's score is an integer below 2^53: sums of such do not depend on order.

@@ -171,20 +171,31 @@ static bool put_in_stream(struct merge *m, struct late *x)
     return true;
 }
 
+/* Behind X a member is given again that X takes away, or gives without its deadline, and that has
+ * a deadline: it would have none. */
+static bool is_dated_before(const struct merge *m, const struct late *x, int i, unsigned done)
+{
+    return done & HOT_GIVES && x->write.effect.flags & (EFFECT_TAKES | EFFECT_UNDATES) &&
+           m->executor->has_member_deadline(m->context, x->db, x->name,
+                                            effect_member(&x->write.effect, x->write.argv, i));
+}
+
 /* A member that is assigned behind X has that, whatever X says. */
 static bool put_in_assign(struct merge *m, struct late *x)
 {
     int count = x->write.effect.count, kept = 0, added = 0;
-    bool *keeps = mem_alloc((size_t)count + 1);
+    bool *keeps = mem_alloc((size_t)count + 1), dated = false;
     for (int i = 0; i < count; i++) {
         unsigned done = done_behind(m, x, member_at(x, i));
+        dated = dated || is_dated_before(m, x, i, done);
         keeps[i] = !(done & (HOT_GIVES | HOT_TAKES));
         kept += keeps[i];
         added += keeps[i] && done & HOT_ADDS;
     }
     /* One without members may make the key. Sums of doubles want their order; and a member that X
      * names twice would be added to twice. */
-    bool good = count > 0 && (added == 0 || (count == 1 && x->write.effect.type == EFFECT_HASH)) &&
+    bool good = count > 0 && !dated &&
+                (added == 0 || (count == 1 && x->write.effect.type == EFFECT_HASH)) &&
                 (kept == 0 || kept == count || has_words(&x->write));
     if (good && kept == count) {
         run(m, x);

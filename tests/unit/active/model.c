@@ -476,6 +476,12 @@ static bool executor_has_deadline(void *context, int db, struct slice key)
     return value_at(context, db, key)->deadline_ms != 0;
 }
 
+static bool executor_has_member_deadline(void *context, int db, struct slice key,
+                                         struct slice member)
+{
+    return value_at(context, db, key)->member_deadline_ms[index_of(member)] != 0;
+}
+
 static bool executor_is_integer(void *context, int db, struct slice key, struct slice member)
 {
     double score = value_at(context, db, key)->number[index_of(member)];
@@ -566,6 +572,7 @@ const struct merge_executor model_executor = {
     .exists = executor_exists,
     .survives = executor_survives,
     .has_deadline = executor_has_deadline,
+    .has_member_deadline = executor_has_member_deadline,
     .is_integer = executor_is_integer,
     .dot = executor_dot,
     .touch = executor_touch,

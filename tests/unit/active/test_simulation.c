@@ -9,7 +9,8 @@
  *   - states were told for conflicts only, a bounded number.
  * Then with one rule broken at a time: the same histories must find each.
  *
- * KEYDB_TEST_HISTORIES: how many (0: without end); KEYDB_TEST_HISTORY: the one with this seed only.
+ * KEYDB_TEST_HISTORIES, KEYDB_TEST_NARROW: how many, of those about one key (0: without end);
+ * KEYDB_TEST_HISTORY: the one with this seed only.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,6 +40,7 @@
 
 #define LIST_HISTORIES (HISTORIES / 5)
 #define LIST_SEED UINT64_C(77000000)
+#define NARROW_HISTORIES HISTORIES
 
 /* What the keys of each database are for. */
 enum purpose {
@@ -54,12 +56,22 @@ enum purpose {
     KEY_PUSHED,   /* pushes only */
 };
 
+enum kind {
+    HISTORY_BROAD,
+    HISTORY_LISTS, /* nothing else, in a mesh in which 0's link to slow_to is slow */
+    /* One key in each database, of one type, with two members: what is rare among others, for it
+     * takes three or four certain writes of one member, is usual here. */
+    HISTORY_NARROW,
+};
+
 struct history {
     struct group group;
+    enum kind kind;
     bool overflows, restarts, flushes;
-    bool lists; /* nothing else, in a mesh in which 0's link to slow_to is slow */
     int slow_to;
-    uint32_t pushed; /* elements, all different */
+    enum purpose purpose; /* of a narrow one, */
+    uint64_t family;      /* and of KEY_ANYTHING */
+    uint32_t pushed;      /* elements, all different */
 };
 
 /* ---- what clients write ---- */
@@ -85,7 +97,8 @@ static struct texts make_texts(struct history *h, enum purpose purpose)
     struct texts t;
     snprintf(t.key, sizeof(t.key), "k%d", (int)purpose);
     for (int i = 0; i < 3; i++) {
-        snprintf(t.member[i], sizeof(t.member[i]), "m%d", (int)rand_below(MODEL_MEMBERS));
+        snprintf(t.member[i], sizeof(t.member[i]), "m%d",
+                 (int)rand_below(h->kind == HISTORY_NARROW ? 2 : MODEL_MEMBERS));
     }
     snprintf(t.number, sizeof(t.number), "%d", (int)rand_below(9) + 1);
     snprintf(t.other, sizeof(t.other), "%d", (int)rand_below(9) + 11);
@@ -208,10 +221,22 @@ static void write_queue(struct buf *out, const struct texts *t, const struct mod
     }
 }
 
-static void write_anything(struct buf *out, const struct texts *t, const struct model_value *v)
+#define FAMILIES 6
+#define FAMILY_DATED 4
+
+static uint64_t draw_family(const struct history *h)
+{
+    if (h->kind == HISTORY_NARROW) {
+        return rand_below(3) ? h->family : FAMILY_DATED;
+    }
+    return rand_below(FAMILIES);
+}
+
+static void write_anything(const struct history *h, struct buf *out, const struct texts *t,
+                           const struct model_value *v)
 {
     uint64_t kind = rand_below(6);
-    switch (rand_below(6)) {
+    switch (draw_family(h)) {
     case 0:
         write_string(out, t, kind);
         break;
@@ -224,7 +249,7 @@ static void write_anything(struct buf *out, const struct texts *t, const struct 
     case 3:
         write_zset(out, t, kind, rand_below(2));
         break;
-    case 4:
+    case FAMILY_DATED:
         write_dated(out, t, kind);
         break;
     default:
@@ -232,10 +257,21 @@ static void write_anything(struct buf *out, const struct texts *t, const struct 
     }
 }
 
+static enum purpose draw_purpose(const struct history *h)
+{
+    switch (h->kind) {
+    case HISTORY_LISTS:
+        return rand_below(2) ? KEY_QUEUE : KEY_PUSHED;
+    case HISTORY_NARROW:
+        return h->purpose;
+    default:
+        return (enum purpose)rand_below(MODEL_KEYS);
+    }
+}
+
 static void write_command(struct history *h, const struct node *n, int db, struct buf *out)
 {
-    enum purpose purpose =
-        h->lists ? (rand_below(2) ? KEY_QUEUE : KEY_PUSHED) : (enum purpose)rand_below(MODEL_KEYS);
+    enum purpose purpose = draw_purpose(h);
     struct texts t = make_texts(h, purpose);
     const struct model_value *v = &n->model.values[db][purpose];
     uint64_t kind = rand_below(6);
@@ -257,7 +293,7 @@ static void write_command(struct history *h, const struct node *n, int db, struc
         write_queue(out, &t, v);
         break;
     case KEY_ANYTHING:
-        write_anything(out, &t, v);
+        write_anything(h, out, &t, v);
         break;
     case KEY_TEXT:
         kind == 5 ? write_dated(out, &t, rand_below(4)) : write_string(out, &t, rand_below(4));
@@ -353,7 +389,7 @@ static void step_lists(struct history *h)
 
 static struct group_options draw_options(struct history *h, unsigned broken)
 {
-    if (h->lists) {
+    if (h->kind == HISTORY_LISTS) {
         h->restarts = true;
         h->slow_to = 1 + (int)rand_below(2);
         return (struct group_options){.nodes = 3 + (int)rand_below(2),
@@ -485,12 +521,18 @@ static void add_totals(const struct group *g)
 }
 
 /* Runs the history with this seed. NULL when all holds that must. */
-static const char *run_one(uint64_t seed, unsigned broken, bool lists)
+static const char *run_one(uint64_t seed, unsigned broken, enum kind kind)
 {
     static struct history h;
     memset(&h, 0, sizeof(h));
-    h.lists = lists;
+    h.kind = kind;
     rand_set_seed(seed);
+    if (kind == HISTORY_NARROW) {
+        static const enum purpose purposes[] = {KEY_ANYTHING, KEY_ANYTHING, KEY_DATED,
+                                                KEY_TEXT,     KEY_FLOATS,   KEY_HASH};
+        h.purpose = purposes[rand_below(sizeof(purposes) / sizeof(purposes[0]))];
+        h.family = rand_below(FAMILIES);
+    }
     struct group *g = &h.group;
     struct group_options options = draw_options(&h, broken);
     /* Every other history meets data sets piece by piece. */
@@ -498,7 +540,7 @@ static const char *run_one(uint64_t seed, unsigned broken, bool lists)
     group_init(g, &options);
     uint64_t steps = 100 + rand_below(700);
     for (uint64_t i = 0; i < steps && !g->fault; i++) {
-        lists ? step_lists(&h) : step(&h);
+        kind == HISTORY_LISTS ? step_lists(&h) : step(&h);
     }
     bool rests = group_settle(g);
     const char *wrong = g->fault;
@@ -518,7 +560,7 @@ static const char *run_one(uint64_t seed, unsigned broken, bool lists)
 
 static const char *run_history(uint64_t seed, unsigned broken)
 {
-    return run_one(seed, broken, false);
+    return run_one(seed, broken, HISTORY_BROAD);
 }
 
 static uint64_t number_of(const char *variable, uint64_t otherwise)
@@ -559,9 +601,24 @@ static void test_nothing_stands_twice(void **state)
 {
     (void)state;
     for (uint64_t i = 0; i < LIST_HISTORIES; i++) {
-        const char *wrong = run_one(LIST_SEED + i, 0, true);
+        const char *wrong = run_one(LIST_SEED + i, 0, HISTORY_LISTS);
         if (wrong) {
             fail_msg("history %llu: %s", (unsigned long long)(LIST_SEED + i), wrong);
+        }
+    }
+}
+
+/* As test_histories, by KEYDB_TEST_NARROW, how many, and KEYDB_TEST_HISTORY. */
+static void test_one_key(void **state)
+{
+    (void)state;
+    uint64_t count = number_of("KEYDB_TEST_NARROW", NARROW_HISTORIES);
+    uint64_t only = number_of("KEYDB_TEST_HISTORY", 0);
+    uint64_t first = only ? only : number_of("KEYDB_TEST_SEED", 1) * 1000003;
+    for (uint64_t i = 0; count == 0 || i < (only ? 1 : count); i++) {
+        const char *wrong = run_one(first + i, 0, HISTORY_NARROW);
+        if (wrong) {
+            fail_msg("narrow, KEYDB_TEST_HISTORY=%llu: %s", (unsigned long long)(first + i), wrong);
         }
     }
 }
@@ -602,7 +659,7 @@ static void test_broken_rules_are_found(void **state)
     }
     uint64_t i = 0;
     const char *wrong;
-    while (!(wrong = run_one(LIST_SEED + i, MERGE_BREAK_CAUSES, true))) {
+    while (!(wrong = run_one(LIST_SEED + i, MERGE_BREAK_CAUSES, HISTORY_LISTS))) {
         assert_true(++i < LIST_HISTORIES);
     }
     printf("causes broken: after %llu histories: %s\n", (unsigned long long)i + 1, wrong);
@@ -613,6 +670,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_one_key),
         cmocka_unit_test(test_nothing_stands_twice),
         cmocka_unit_test(test_states_beyond_the_logs),
 #if !defined(__SANITIZE_THREAD__)
