@@ -213,11 +213,12 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k,
     struct dot ours = m->executor->dot(m->context, k->db, k->key);
     bool here = m->executor->exists(m->context, k->db, k->key), there = k->payload.len > 0;
     bool taken, same = same_content(m, k);
-    if (same && (!here || (ours.stamp == k->dot.stamp && ours.place == k->dot.place))) {
+    bool exact, same_dot = ours.stamp == k->dot.stamp && ours.place == k->dot.place;
+    int first = whole_on_top(k, view, &exact);
+    /* Not where one of ours, below, would change what they have: they will get it (meet_whole). */
+    if (same && exact && (!here || same_dot)) {
         return true;
     }
-    bool exact;
-    int first = whole_on_top(k, view, &exact);
     if (here && there) {
         taken = theirs_stands(m, k, ours) ||
                 (!is_applied(m, k) && have_met(m, k) && is_last_on_top(k, view, ours));

@@ -10,6 +10,7 @@
 #include "base/rand.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* k0..k9 are of no type in particular, s0 and s1 streams, with groups g0 and g1; D is a deadline
  * far ahead. */
@@ -106,15 +107,51 @@ static const char *const program_lines[] = {
     "xtrim K maxlen 2",
 };
 
-static void draw_line(char *out, size_t room, const char *pattern)
+static const size_t line_count = sizeof(program_lines) / sizeof(program_lines[0]);
+
+/* What a line's keys hold: 's'tring, 'h'ash, 'S'et, 'z'set, 'l'ist, 'x' for streams; 'a'ny. */
+static char family_of(const char *line)
 {
+    static const struct {
+        const char *begin;
+        char family;
+    } families[] = {
+        {"rename", 'a'},  {"copy", 'a'}, {"del", 'a'},  {"pexpire", 'a'}, {"expire", 'a'},
+        {"persist", 'a'}, {"set", 's'},  {"sadd", 'S'}, {"srem", 'S'},    {"spop", 'S'},
+        {"smove", 'S'},   {"h", 'h'},    {"z", 'z'},    {"x", 'x'},       {"pexpireat S", 'x'},
+        {"r", 'l'},       {"l", 'l'},
+    };
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        if (strncmp(line, families[i].begin, strlen(families[i].begin)) == 0) {
+            return families[i].family;
+        }
+    }
+    return 's';
+}
+
+void real_narrow(struct real_group *g)
+{
+    static const char families[] = {'s', 'h', 'S', 'z', 'l', 'x'};
+    char family = families[rand_below(sizeof(families))];
+    for (g->narrow = 0; g->narrow < REAL_NARROW_LINES;) {
+        size_t i = rand_below(line_count);
+        char of = family_of(program_lines[i]);
+        if (of == family || of == 'a') {
+            g->narrow_lines[g->narrow++] = i;
+        }
+    }
+}
+
+static void draw_line(const struct real_group *g, char *out, size_t room, const char *pattern)
+{
+    uint64_t keys = g->narrow ? 2 : 10, members = g->narrow ? 2 : 6;
     size_t at = 0;
     for (const char *c = pattern; *c && at + 24 < room; c++) {
         char text[24] = {*c, '\0'};
         switch (*c) {
         case 'K':
         case 'J':
-            snprintf(text, sizeof(text), "k%d", (int)rand_below(10));
+            snprintf(text, sizeof(text), "k%d", (int)rand_below(keys));
             break;
         case 'S':
         case 'G':
@@ -122,7 +159,7 @@ static void draw_line(char *out, size_t room, const char *pattern)
             break;
         case 'M':
         case 'O':
-            snprintf(text, sizeof(text), "m%d", (int)rand_below(6));
+            snprintf(text, sizeof(text), "m%d", (int)rand_below(members));
             break;
         case 'N':
             snprintf(text, sizeof(text), "%d", (int)rand_below(9) + 1);
@@ -143,9 +180,10 @@ void real_write_something(struct real_group *g, int node)
     const char *lines[4];
     int count = rand_below(4) ? 1 : 1 + (int)rand_below(4);
     for (int i = 0; i < count; i++) {
-        size_t n = sizeof(program_lines) / sizeof(program_lines[0]);
+        size_t n =
+            g->narrow ? g->narrow_lines[rand_below(REAL_NARROW_LINES)] : rand_below(line_count);
         char line[100];
-        draw_line(line, sizeof(line), program_lines[rand_below(n)]);
+        draw_line(g, line, sizeof(line), program_lines[n]);
         snprintf(text[i], sizeof(text[i]), "@%d %s", (int)rand_below(REAL_DBS), line);
         lines[i] = text[i];
     }

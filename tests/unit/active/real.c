@@ -475,3 +475,31 @@ uint64_t real_position(const struct real_group *g, int node)
     struct node *n = g->node[node];
     return origins_at(node_origins(n), node_self(n))->position;
 }
+
+/* ---- expiry ---- */
+
+static struct node *judging;
+
+static bool judge(struct keyref *ref, int64_t now_ms) NO_THREAD_SAFETY_ANALYSIS;
+static bool judge(struct keyref *ref, int64_t now_ms)
+{
+    return node_judge(judging, ref, now_ms);
+}
+
+uint64_t real_sweep(struct real_group *g, int node, int db, const char *name)
+{
+    bool more;
+    struct key key = key_of(slice_cstr(name));
+    keyspace_lock_exclusive();
+    judging = g->node[node];
+    expire_set_judge(judge);
+    local_writes_attach(node_own(g->node[node]));
+    uint64_t removed = db_remove_due(db_at(node * REAL_DBS + db), &key,
+                                     hlc_ms(node_clock(g->node[node])), 100, &more);
+    local_writes_attach(NULL);
+    node_settle(g->node[node]);
+    expire_set_judge(NULL);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    return removed;
+}

@@ -10,6 +10,7 @@
 #define REAL_DBS 2 /* of each node */
 #define REAL_START_MS 1800000000000LL
 #define REAL_QUEUE_MAX 512
+#define REAL_NARROW_LINES 8
 
 struct real_message {
     struct origin_id id;
@@ -28,7 +29,9 @@ struct real_group {
     int64_t now_ms;
     int64_t skew_ms[REAL_NODES_MAX];
     struct node *node[REAL_NODES_MAX];
-    int referees;                                           /* nodes behind those */
+    int referees; /* nodes behind those */
+    int narrow;   /* 0, or how many of the lines that clients write (program.c) */
+    size_t narrow_lines[REAL_NARROW_LINES];
     struct real_link links[REAL_NODES_MAX][REAL_NODES_MAX]; /* [receiver][sender] */
     struct real_clock {
         struct real_group *group;
@@ -56,6 +59,9 @@ void real_swap_databases(struct real_group *g, int node);
 /* A client of the node writes something: one to four commands on keys k0..k9 with members m0..m5,
  * of all types. */
 void real_write_something(struct real_group *g, int node);
+/* From here on it writes few kinds of commands, for one type, on two keys with two members: what is
+ * rare otherwise, for it takes three or four certain writes of one member, is usual then. */
+void real_narrow(struct real_group *g);
 
 /* The sender puts its next unit for the receiver under way; false when there is none. */
 bool real_send(struct real_group *g, int receiver, int sender);
@@ -64,6 +70,8 @@ bool real_deliver(struct real_group *g, int receiver, int sender);
 /* The sender's clocks are told, where nothing is under way. */
 void real_tell_clocks(struct real_group *g, int receiver, int sender);
 void real_tick(struct real_group *g, int node);
+/* The node's sweep comes by a key: so much of it was taken away. */
+uint64_t real_sweep(struct real_group *g, int node, int db, const char *name);
 /* Delivers all until nothing moves any more; false when it does not come to rest. */
 bool real_settle(struct real_group *g);
 

@@ -1,9 +1,5 @@
 /* A node of active replicas over the real keyspace: what our commands become, how peers' units are
- * applied, and random programs on several real nodes that must end with the same content, which is
- * that of a node that was told everything in order.
- *
- * KEYDB_TEST_PROGRAMS: how many random programs; KEYDB_TEST_PROGRAM: the one with this seed only.
- */
+ * applied (test_programs.c: random ones on several of them). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROGRAMS 150
-#define STEPS 250
 #define LOG_BYTES ((size_t)16 << 20)
 
 static struct real_group group;
@@ -321,33 +315,6 @@ static void test_watchers_see_peers_writes(void **state)
 
 /* ---- expiry ---- */
 
-static struct node *judging;
-
-static bool judge(struct keyref *ref, int64_t now_ms) NO_THREAD_SAFETY_ANALYSIS;
-static bool judge(struct keyref *ref, int64_t now_ms)
-{
-    return node_judge(judging, ref, now_ms);
-}
-
-/* The node's sweep comes by a key. */
-static uint64_t sweep(int node, int db, const char *name)
-{
-    bool more;
-    struct key key = key_of(slice_cstr(name));
-    keyspace_lock_exclusive();
-    judging = group.node[node];
-    expire_set_judge(judge);
-    local_writes_attach(node_own(group.node[node]));
-    uint64_t removed = db_remove_due(db_at(node * REAL_DBS + db), &key,
-                                     hlc_ms(node_clock(group.node[node])), 100, &more);
-    local_writes_attach(NULL);
-    node_settle(group.node[node]);
-    expire_set_judge(NULL);
-    keyspace_unlock_exclusive();
-    reclaim_run();
-    return removed;
-}
-
 static void test_the_writer_tells_what_expired(void **state)
 {
     (void)state;
@@ -356,10 +323,10 @@ static void test_the_writer_tells_what_expired(void **state)
     assert_true(real_settle(&group));
     group.now_ms = REAL_START_MS + 10001;
     uint64_t before = real_position(&group, 1);
-    assert_int_equal(sweep(1, 1, "k"), 0);
+    assert_int_equal(real_sweep(&group, 1, 1, "k"), 0);
     assert_int_equal(real_position(&group, 1), before);
     assert_int_not_equal(real_digest(&group, 1, 1, "k"), 0);
-    assert_int_equal(sweep(0, 1, "k"), 1);
+    assert_int_equal(real_sweep(&group, 0, 1, "k"), 1);
     assert_int_equal(real_digest(&group, 0, 1, "k"), 0);
     assert_string_equal(real_unit_text(&group, 0, real_position(&group, 0)),
                         "1: KEYDB.EXPIRED k 1800000010000");
@@ -380,7 +347,7 @@ static void test_a_deadline_that_moved_is_not_expired(void **state)
     group.now_ms = REAL_START_MS + 9000;
     real_run_one(&group, 1, 0, "pexpireat k 1800000020000");
     group.now_ms = REAL_START_MS + 10001;
-    assert_int_equal(sweep(0, 0, "k"), 1); /* has not heard of that */
+    assert_int_equal(real_sweep(&group, 0, 0, "k"), 1); /* has not heard of that */
     assert_true(real_settle(&group));
     assert_same(0, "k");
     assert_string_equal(real_run_one(&group, 0, 0, "pexpiretime k"), ":1800000020000\r\n");
@@ -469,7 +436,7 @@ static void test_both_take_away_and_one_too_much(void **state)
     real_run_one(&group, 1, 0, "pexpireat k 1800000010100");
     group.now_ms = REAL_START_MS + 10001;
     real_run_one(&group, 0, 0, "hset f m2 2");
-    assert_int_equal(sweep(0, 0, "k"), 1);
+    assert_int_equal(real_sweep(&group, 0, 0, "k"), 1);
     group.now_ms += 5;
     real_run_one(&group, 1, 0, "hset f m3 1"); /* finds m1 gone, as the other one did before it */
     assert_true(real_settle(&group));
@@ -494,7 +461,7 @@ static void test_both_sides_of_a_cut_expire_the_same(void **state)
     for (int node = 0; node < 2; node++) {
         for (int i = 0; i < 20; i++) {
             snprintf(line, sizeof(line), "k%d", i);
-            assert_int_equal(sweep(node, 0, line), 1);
+            assert_int_equal(real_sweep(&group, node, 0, line), 1);
         }
         group.now_ms += 1000;
     }
@@ -524,9 +491,9 @@ static void test_others_tell_when_the_writer_is_silent(void **state)
     real_run_one(&group, 0, 0, "set k v pxat 1800000010000");
     assert_true(real_settle(&group));
     group.now_ms = REAL_START_MS + 30000;
-    assert_int_equal(sweep(1, 0, "k"), 0);
+    assert_int_equal(real_sweep(&group, 1, 0, "k"), 0);
     group.now_ms = REAL_START_MS + 75000;
-    assert_int_equal(sweep(1, 0, "k"), 1);
+    assert_int_equal(real_sweep(&group, 1, 0, "k"), 1);
     assert_true(real_settle(&group));
     assert_int_equal(real_digest(&group, 0, 0, "k"), 0);
     assert_int_equal(real_digest(&group, 1, 0, "k"), 0);
@@ -555,289 +522,6 @@ static void test_what_is_told_as_gone_is_gone(void **state)
     assert_same(0, "t");
     assert_string_equal(real_run_one(&group, 0, 0, "scard k"), ":1\r\n");
     real_group_deinit(&group);
-}
-
-/* ---- random programs ---- */
-
-static void run_step(bool flushes)
-{
-    int a = (int)rand_below((uint64_t)group.nodes), b = (int)rand_below((uint64_t)group.nodes);
-    uint64_t what = rand_below(100);
-    if (what < 25) {
-        real_write_something(&group, a);
-    } else if (what < 58) {
-        a == b ? (void)0 : (void)real_send(&group, a, b);
-    } else if (what < 88) {
-        real_deliver(&group, a, b);
-    } else if (what < 92) {
-        group.now_ms += (int64_t)rand_below(200);
-    } else if (what < 96) {
-        real_tick(&group, a);
-    } else if (what < 98 && a != b) {
-        real_tell_clocks(&group, a, b);
-    } else if (flushes && what == 99 && rand_below(4) == 0) {
-        if (rand_below(2)) {
-            real_run_one(&group, a, (int)rand_below(REAL_DBS), "flushdb");
-        } else {
-            real_swap_databases(&group, a);
-        }
-    }
-}
-
-/* For who looks at a failure: all that a node's window has of a key, in order. */
-static void print_history(int node, int db, struct slice key)
-{
-    struct window_view view;
-    window_view(node_merge(group.node[node])->window, db, key, &view);
-    for (uint32_t i = 0; i < view.count; i++) {
-        struct window_write *w = &view.writes[i];
-        window_write_open(w);
-        printf("%llx %u:%llu", (unsigned long long)w->dot.stamp, dot_origin(w->dot),
-               (unsigned long long)dot_sequence(w->dot));
-        for (int a = 0; a < (w->cover ? 2 : w->argc); a++) {
-            printf(" %.*s", (int)w->argv[a].len, w->argv[a].ptr);
-        }
-        for (uint32_t o = 1; w->cover && o < w->cover->count; o++) {
-            printf(" %llu", (unsigned long long)w->cover->sequence[o]);
-        }
-        printf("\n");
-    }
-    window_view_deinit(&view);
-}
-
-static void print_conflict(int db, struct slice key, void *context)
-{
-    printf("node %d conflicts %.*s in %d\n", *(int *)context, (int)key.len, key.ptr, db);
-    print_history(*(int *)context, db, key);
-}
-
-/* True when the node holds what node 0 does; else it is said, if it should be. */
-static bool holds_the_same(int node, bool silent)
-{
-    for (int i = 0; i < REAL_DBS * 10; i++) {
-        char key[4], type[16];
-        snprintf(key, sizeof(key), "k%d", i % 10);
-        snprintf(type, sizeof(type), "type k%d", i % 10);
-        if (real_digest(&group, node, i / 10, key) == real_digest(&group, 0, i / 10, key)) {
-            continue;
-        }
-        if (!silent) {
-            printf("%s in %d, node 0: %s", key, i / 10, real_run_one(&group, 0, i / 10, type));
-            printf("node %d: %s", node, real_run_one(&group, node, i / 10, type));
-            print_history(node, i / 10, slice_cstr(key));
-        }
-        return false;
-    }
-    return true;
-}
-
-static bool settles(bool silent)
-{
-    if (real_settle(&group)) {
-        return true;
-    }
-    for (int i = 0; i < group.nodes && !silent; i++) {
-        conflicts_each(node_merge(group.node[i])->conflicts, print_conflict, &i);
-    }
-    return false;
-}
-
-/* What happened in all programs, so that one knows that they were worth it. */
-static uint64_t plans[MERGE_PLANS], conflicts_seen, states;
-
-static void count_up(void)
-{
-    for (int i = 0; i < group.nodes; i++) {
-        const struct merge *m = node_merge(group.node[i]);
-        for (int p = 0; p < MERGE_PLANS; p++) {
-            plans[p] += m->plans[p];
-        }
-        conflicts_seen += m->conflicts_seen;
-        states += node_states(group.node[i]);
-    }
-}
-
-static bool program_holds(uint64_t seed, unsigned broken)
-{
-    rand_set_seed(seed);
-    real_group_init(&group, 2 + (int)rand_below(3), LOG_BYTES, broken);
-    for (int i = 0; i < group.nodes; i++) {
-        group.skew_ms[i] = rand_below(3) ? (int64_t)rand_below(7200000) - 3600000 : 0;
-    }
-    bool flushes = rand_below(3) == 0;
-    for (int i = 0; i < STEPS; i++) {
-        run_step(flushes);
-    }
-    bool good = settles(broken);
-    for (int i = 1; good && i < group.nodes; i++) {
-        good = holds_the_same(i, broken);
-    }
-    good = good && holds_the_same(real_add_referee(&group), broken);
-    count_up();
-    real_group_deinit(&group);
-    return good;
-}
-
-static void test_random_programs_converge(void **state)
-{
-    (void)state;
-    const char *one = getenv("KEYDB_TEST_PROGRAM"), *many = getenv("KEYDB_TEST_PROGRAMS");
-    uint64_t first = one ? strtoull(one, NULL, 10) : 1;
-    uint64_t count = one ? 1 : many ? strtoull(many, NULL, 10) : PROGRAMS;
-    for (uint64_t i = first; i < first + count; i++) {
-        if (!program_holds(i, 0)) {
-            fail_msg("KEYDB_TEST_PROGRAM=%llu", (unsigned long long)i);
-        }
-    }
-    for (int p = 0; p < MERGE_NEITHER && !one; p++) {
-        assert_true(plans[p] > 0);
-    }
-    assert_true(one || (conflicts_seen > 0 && states > 0));
-}
-
-/* ---- random programs with time ---- */
-
-/* K: k0 to k3, M: m0 to m2, E: a time that comes soon. */
-static const char *const dated_lines[] = {
-    "set K N pxat E",
-    "hset K M N",
-    "hset K M N",
-    "hpexpireat K E fields 1 M",
-    "hpersist K fields 1 M",
-    "hincrby K M 1",
-    "sadd K M",
-    "sadd K M",
-    "pexpirememberat K M E",
-    "pexpirememberat K M E",
-    "persist K M",
-    "zadd K 1 M",
-    "pexpireat K E",
-    "pexpireat K E",
-    "persist K",
-    "getex K pxat E",
-    "getex K persist",
-    "incrby K 1",
-    "exists K",
-    "hlen K",
-    "del K",
-    "srem K M",
-    "set K 1 keepttl",
-};
-
-static void write_dated_thing(int node)
-{
-    char line[128];
-    size_t at = 0;
-    const char *pattern = dated_lines[rand_below(sizeof(dated_lines) / sizeof(dated_lines[0]))];
-    for (const char *c = pattern; *c; c++) {
-        char text[24] = {*c, '\0'};
-        if (*c == 'K') {
-            snprintf(text, sizeof(text), "k%d", (int)rand_below(4));
-        } else if (*c == 'M') {
-            snprintf(text, sizeof(text), "m%d", (int)rand_below(3));
-        } else if (*c == 'N') {
-            snprintf(text, sizeof(text), "%d", (int)rand_below(9));
-        } else if (*c == 'E') { /* some of them the same */
-            snprintf(text, sizeof(text), "%lld",
-                     (long long)(group.now_ms / 200 + (int64_t)rand_below(3)) * 200);
-        }
-        at += (size_t)snprintf(line + at, sizeof(line) - at, "%s", text);
-    }
-    real_run_one(&group, node, 0, line);
-}
-
-static void sweep_something(int node)
-{
-    char key[4];
-    snprintf(key, sizeof(key), "k%d", (int)rand_below(4));
-    sweep(node, 0, key);
-}
-
-static void run_dated_step(void)
-{
-    int a = (int)rand_below((uint64_t)group.nodes), b = (int)rand_below((uint64_t)group.nodes);
-    uint64_t what = rand_below(100);
-    if (what < 30) {
-        write_dated_thing(a);
-    } else if (what < 55) {
-        a == b ? (void)0 : (void)real_send(&group, a, b);
-    } else if (what < 80) {
-        real_deliver(&group, a, b);
-    } else if (what < 88) {
-        group.now_ms += (int64_t)rand_below(150);
-    } else if (what < 94) {
-        sweep_something(a);
-    } else if (what < 97) {
-        real_tick(&group, a);
-    } else if (what < 99 && a != b) {
-        real_tell_clocks(&group, a, b);
-    } else if (rand_below(20) == 0) {
-        group.now_ms += 61000; /* all seem silent: each tells what it finds */
-    }
-}
-
-/* Until nothing more is due anywhere. */
-static bool comes_to_an_end(void)
-{
-    bool good = true;
-    for (int round = 0; good && round < 3; round++) {
-        good = settles(false);
-        group.now_ms += 8000000;
-        for (int i = 0; i < group.nodes; i++) {
-            real_tick(&group, i);
-        }
-        good = good && settles(false);
-        for (int i = 0; i < group.nodes * 4; i++) {
-            char key[4];
-            snprintf(key, sizeof(key), "k%d", i % 4);
-            sweep(i / 4, 0, key);
-        }
-    }
-    return good && settles(false);
-}
-
-static void test_random_programs_with_time(void **state)
-{
-    (void)state;
-    const char *one = getenv("KEYDB_TEST_PROGRAM"), *many = getenv("KEYDB_TEST_PROGRAMS");
-    uint64_t first = one ? strtoull(one, NULL, 10) : 1;
-    uint64_t count = one ? 1 : many ? strtoull(many, NULL, 10) : PROGRAMS;
-    for (uint64_t seed = first; seed < first + count; seed++) {
-        rand_set_seed(seed);
-        real_group_init(&group, 2 + (int)rand_below(3), LOG_BYTES, 0);
-        for (int i = 0; i < group.nodes; i++) {
-            group.skew_ms[i] = rand_below(3) ? (int64_t)rand_below(7200000) - 3600000 : 0;
-        }
-        for (int i = 0; i < STEPS; i++) {
-            run_dated_step();
-        }
-        bool good = comes_to_an_end();
-        for (int i = 1; good && i < group.nodes; i++) {
-            good = holds_the_same(i, false);
-        }
-        good = good && holds_the_same(real_add_referee(&group), false);
-        real_group_deinit(&group);
-        if (!good) {
-            fail_msg("KEYDB_TEST_PROGRAM=%llu", (unsigned long long)seed);
-        }
-    }
-}
-
-/* The same programs find a broken rule. */
-static void test_broken_rules_are_found(void **state)
-{
-    (void)state;
-    static const unsigned rules[] = {MERGE_BREAK_REPEAT, MERGE_BREAK_STAMP, MERGE_BREAK_WHOLE,
-                                     MERGE_BREAK_CONFLICT};
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        uint64_t seed = 1;
-        while (seed <= PROGRAMS && program_holds(seed, rules[i])) {
-            seed++;
-        }
-        if (seed > PROGRAMS) {
-            fail_msg("rule %u", rules[i]);
-        }
-    }
 }
 
 static int setup(void **state)
@@ -877,9 +561,6 @@ int main(void)
         cmocka_unit_test(test_who_lost_something_waits),
         cmocka_unit_test(test_both_take_away_and_one_too_much),
         cmocka_unit_test(test_both_sides_of_a_cut_expire_the_same),
-        cmocka_unit_test(test_random_programs_with_time),
-        cmocka_unit_test(test_random_programs_converge),
-        cmocka_unit_test(test_broken_rules_are_found),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
