@@ -361,8 +361,7 @@ bool real_settle(struct real_group *g)
 
 /* ---- the referee ---- */
 
-/* The next write of node 0's logs in the one order; `told` counts by origin. */
-static struct unit *next_in_order(struct real_group *g, const uint64_t *told)
+struct unit *real_next_in_order(const struct real_group *g, const uint64_t *told)
 {
     const struct origins *o = node_origins(g->node[0]);
     struct unit *found = NULL;
@@ -381,7 +380,7 @@ int real_add_referee(struct real_group *g)
     int referee = g->nodes + g->referees++;
     assert_true(referee < REAL_NODES_MAX);
     create_node(g, referee, (size_t)1 << 30, 0);
-    for (struct unit *u; (u = next_in_order(g, told)) != NULL;) {
+    for (struct unit *u; (u = real_next_in_order(g, told)) != NULL;) {
         uint16_t origin = dot_origin(u->dot);
         const struct origins *o = node_origins(g->node[0]);
         told[origin]++;

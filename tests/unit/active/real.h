@@ -75,6 +75,9 @@ uint64_t real_sweep(struct real_group *g, int node, int db, const char *name);
 /* Delivers all until nothing moves any more; false when it does not come to rest. */
 bool real_settle(struct real_group *g);
 
+/* The next write of node 0's logs in the one order; `told`: so many of each origin's (by its index)
+ * were before. NULL: that was all. */
+struct unit *real_next_in_order(const struct real_group *g, const uint64_t *told);
 /* One more node, beside the group, that is told all that node 0 knows, in the one order. Its
  * number.
  */

@@ -52,38 +52,51 @@ static void run_step(bool flushes)
     }
 }
 
-/* For who looks at a failure: all that a node's window has of a key, in order. */
-static void print_history(int node, int db, struct slice key)
+/* For who looks at a failure: all that was written to a key, in order. */
+static void print_history(int db, struct slice key)
 {
-    struct window_view view;
-    window_view(node_merge(group.node[node])->window, db, key, &view);
-    for (uint32_t i = 0; i < view.count; i++) {
-        struct window_write *w = &view.writes[i];
-        window_write_open(w);
-        printf("%llx %u:%llu", (unsigned long long)w->dot.stamp, dot_origin(w->dot),
-               (unsigned long long)dot_sequence(w->dot));
-        for (int a = 0; a < (w->cover ? 2 : w->argc); a++) {
-            printf(" %.*s", (int)w->argv[a].len, w->argv[a].ptr);
+    uint64_t told[REAL_NODES_MAX + 1] = {0};
+    for (struct unit *u; (u = real_next_in_order(&group, told)) != NULL;) {
+        struct unit_command c = unit_command_before(u);
+        told[dot_origin(u->dot)]++;
+        while (unit_command_next(u, &c)) {
+            bool names = c.argc < 2; /* FLUSHDB */
+            for (int a = 1; a < c.argc && a <= 2; a++) {
+                names = names || slice_equal(c.argv[a], key);
+            }
+            if (c.db != db || !names) {
+                continue;
+            }
+            printf("%llx %u:%llu", (unsigned long long)u->dot.stamp, dot_origin(u->dot),
+                   (unsigned long long)dot_sequence(u->dot));
+            for (int a = 0; a < c.argc; a++) {
+                printf(" %.*s", c.argv[a].len > 40 ? 40 : (int)c.argv[a].len, c.argv[a].ptr);
+            }
+            printf("\n");
         }
-        for (uint32_t o = 1; w->cover && o < w->cover->count; o++) {
-            printf(" %llu", (unsigned long long)w->cover->sequence[o]);
-        }
-        printf("\n");
     }
-    window_view_deinit(&view);
 }
 
 static void print_content(int node, int db, const char *key)
 {
-    static const char *const asks[] = {
-        "type", "get", "lrange 0 -1", "hgetall", "zrange 0 -1 withscores", "smembers", "pttl"};
+    static const char *const asks[] = {"type K",
+                                       "get K",
+                                       "lrange K 0 -1",
+                                       "hgetall K",
+                                       "zrange K 0 -1 withscores",
+                                       "smembers K",
+                                       "xrange K - +",
+                                       "xpending K g0 - + 9",
+                                       "xpending K g1 - + 9",
+                                       "dump K",
+                                       "pttl K"};
     printf("node %d:", node);
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
         char line[64];
-        size_t word = strcspn(asks[i], " ");
-        snprintf(line, sizeof(line), "%.*s %s%s", (int)word, asks[i], key, asks[i] + word);
+        size_t begin = strcspn(asks[i], "K");
+        snprintf(line, sizeof(line), "%.*s%s%s", (int)begin, asks[i], key, asks[i] + begin + 1);
         const char *reply = real_run_one(&group, node, db, line);
-        for (; *reply != '-' && *reply; reply++) {
+        for (bool error = *reply == '-'; *reply && !error; reply++) {
             putchar(*reply == '\r' || *reply == '\n' ? ' ' : *reply);
         }
     }
@@ -93,7 +106,14 @@ static void print_content(int node, int db, const char *key)
 static void print_conflict(int db, struct slice key, void *context)
 {
     printf("node %d conflicts %.*s in %d\n", *(int *)context, (int)key.len, key.ptr, db);
-    print_history(*(int *)context, db, key);
+    print_history(db, key);
+}
+
+/* A referee that sees a sign that nodes might have come to something else, as here they have: all
+ * to the same, or one of them had told a state. */
+static bool sees_conflict(int referee, int db, const char *key)
+{
+    return conflicts_has(node_merge(group.node[referee])->conflicts, db, slice_cstr(key));
 }
 
 /* True when the node holds what node 0 does; else it is said, if it should be. */
@@ -104,14 +124,15 @@ static bool holds_the_same(int node, bool silent)
         int db = i / 12, number = i % 12;
         snprintf(key, sizeof(key), "%c%d", number < 10 ? 'k' : 's', number % 10);
         snprintf(type, sizeof(type), "type %s", key);
-        if (real_digest(&group, node, db, key) == real_digest(&group, 0, db, key)) {
+        if (real_digest(&group, node, db, key) == real_digest(&group, 0, db, key) ||
+            (node >= group.nodes && sees_conflict(node, db, key))) {
             continue;
         }
         if (!silent) {
             printf("%s in %d, ", key, db);
             print_content(0, db, key);
             print_content(node, db, key);
-            print_history(node, db, slice_cstr(key));
+            print_history(db, slice_cstr(key));
         }
         return false;
     }
