@@ -30,6 +30,7 @@ struct origin_log {
     size_t held_max; /* instead, while somebody holds */
     _Atomic uint32_t holders;
     uint64_t appended;           /* bytes, ever */
+    uint64_t trim_at;            /* at so many of those it is looked what has to go */
     _Atomic uint64_t upto;       /* of those: the slowest reader has them */
     _Atomic size_t readers_max;  /* bound for readers' sake */
     _Atomic size_t beyond_bytes; /* beyond bytes_max */
@@ -46,6 +47,7 @@ struct origin_log *origin_log_create(size_t bytes_max)
 
 void origin_log_set_bound(struct origin_log *log, size_t bytes_max)
 {
+    log->trim_at = bytes_max == log->bytes_max ? log->trim_at : 0;
     log->bytes_max = bytes_max;
 }
 
@@ -175,17 +177,16 @@ static void drop_run(struct origin_log *log, struct ring *from, uint64_t limit, 
              (*place(from, from->first))->dot.stamp < limit);
 }
 
-/* A little more than has to go goes at once, so that not every write has to look. */
-static void trim(struct origin_log *log)
+/* What will have to go before the next look goes at once, so that not every write has to look. */
+static __attribute__((noinline)) void trim(struct origin_log *log)
 {
     struct ring *from;
     uint64_t limit;
-    size_t max = log->bytes > log->bytes_max ? bound(log) : SIZE_MAX;
-    if (log->bytes > max) {
-        max -= log->bytes_max >= SPARE_FROM_BYTES ? log->bytes_max / SPARE_PART : 0;
-        while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {
-            drop_run(log, from, limit, max);
-        }
+    size_t spare = log->bytes_max >= SPARE_FROM_BYTES ? log->bytes_max / SPARE_PART : 0;
+    size_t max = bound(log) - spare;
+    log->trim_at = log->appended + spare;
+    while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {
+        drop_run(log, from, limit, max);
     }
     atomic_store_explicit(&log->beyond_bytes,
                           log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0,
@@ -208,7 +209,9 @@ void origin_log_append(struct origin_log *log, struct unit *unit)
     if (log->reserve) {
         log_reserve_put(log->reserve, unit);
     }
-    trim(log);
+    if (unlikely(log->appended >= log->trim_at)) {
+        trim(log);
+    }
 }
 
 void origin_log_hold(struct origin_log *log, size_t bytes_max)

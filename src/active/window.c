@@ -29,6 +29,9 @@ struct placed_unit {
 #define BLOCK_UNITS 100
 /* What leaves has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
+/* Of a large bound such a part leaves at a time. */
+#define SPARE_PART 64
+#define SPARE_FROM_BYTES ((size_t)256 * 1024)
 struct window_block {
     struct window_block *next;
     uint32_t first, end; /* of them those that are here */
@@ -112,10 +115,11 @@ static const struct unit *last_of(const struct window_queue *q)
     return q->last ? q->last->units[q->last->end - 1].unit : NULL;
 }
 
-static inline struct placed_unit pop_unit(struct window *w, struct window_queue *q)
+/* Behind its first unit, which goes. */
+static inline void pop_unit(struct window *w, struct window_queue *q)
 {
     struct window_block *b = q->first;
-    struct placed_unit popped = b->units[b->first++];
+    struct unit *popped = b->units[b->first++].unit;
     if (b->first + PREFETCH < b->end) {
         __builtin_prefetch(b->units[b->first + PREFETCH].unit);
     }
@@ -124,11 +128,8 @@ static inline struct placed_unit pop_unit(struct window *w, struct window_queue 
         q->last = q->first ? q->last : NULL;
         mem_free(b);
     }
-    if (dot_sequence(popped.unit->dot) > q->swept) {
-        q->swept = dot_sequence(popped.unit->dot);
-    }
-    w->bytes -= popped.unit->len + sizeof(*popped.unit);
-    return popped;
+    w->bytes -= popped->len + sizeof(*popped);
+    unit_release(popped);
 }
 
 static __attribute__((noinline)) void add_block(struct window_queue *q)
@@ -157,7 +158,7 @@ void window_destroy(struct window **window)
     }
     for (uint32_t i = 0; i < w->queue_count; i++) {
         while (w->queues[i].first) {
-            unit_release(pop_unit(w, &w->queues[i]).unit);
+            pop_unit(w, &w->queues[i]);
         }
     }
     hot_keys_deinit(&w->hot);
@@ -369,7 +370,8 @@ void window_each_waiting(const struct window *w, window_visit_state_fn visit, vo
 
 /* ---- taking out ---- */
 
-static void take_out(struct window *w, struct window_queue *q, struct dot dot, uint64_t number)
+static inline void take_out(struct window *w, struct window_queue *q, struct dot dot,
+                            uint64_t number)
 {
     const struct window_effect *p = window_index_remove(&w->index, number);
     if (dot_sequence(dot) > q->swept_keys) {
@@ -386,30 +388,54 @@ static void take_out(struct window *w, struct window_queue *q, struct dot dot, u
     w->flushes -= p->effect.class == EFFECT_FLUSH;
 }
 
-/* The first unit of the queue is not looked for any more. */
-static void sweep_first(struct window *w, struct window_queue *q)
+/* The queue's first units are not looked for any more: those with stamps up to that, while the
+ * window has more than so many bytes. */
+static void sweep_first(struct window *w, struct window_queue *q, uint64_t upto, size_t bytes)
 {
-    struct placed_unit swept = pop_unit(w, q);
-    if (swept.unit->dot.stamp > w->floor) {
-        w->floor = swept.unit->dot.stamp;
+    while (q->first && w->bytes > bytes && first_of(q)->unit->dot.stamp <= upto) {
+        const struct placed_unit *swept = first_of(q);
+        struct dot dot = swept->unit->dot;
+        w->floor = dot.stamp > w->floor ? dot.stamp : w->floor;
+        q->swept = dot_sequence(dot) > q->swept ? dot_sequence(dot) : q->swept;
+        for (uint32_t i = 0; i < swept->count; i++) {
+            take_out(w, q, dot, swept->first + i);
+        }
+        pop_unit(w, q);
     }
-    for (uint32_t i = 0; i < swept.count; i++) {
-        take_out(w, q, swept.unit->dot, swept.first + i);
-    }
-    unit_release(swept.unit);
 }
 
-static struct window_queue *oldest(const struct window *w)
+/* The queue whose first unit is the oldest; all of its units up to *upto are older than those of
+ * others. */
+static struct window_queue *oldest(const struct window *w, uint64_t *upto)
 {
     struct window_queue *found = NULL;
+    uint64_t least = UINT64_MAX;
+    *upto = UINT64_MAX;
     for (uint32_t i = 0; i < w->queue_count; i++) {
         struct window_queue *q = &w->queues[i];
-        if (q->first &&
-            (!found || first_of(q)->unit->dot.stamp < first_of(found)->unit->dot.stamp)) {
+        uint64_t stamp = q->first ? first_of(q)->unit->dot.stamp : UINT64_MAX;
+        if (q->first && (!found || stamp < least)) {
+            *upto = least;
+            least = stamp;
             found = q;
+        } else if (stamp < *upto) {
+            *upto = stamp;
         }
     }
     return found;
+}
+
+/* A little more than has to go goes at once, so that not every write has to look. */
+static __attribute__((noinline)) void sweep_beyond_bound(struct window *w)
+{
+    uint64_t upto;
+    size_t bytes = w->bytes_max;
+    bytes -= bytes >= SPARE_FROM_BYTES ? bytes / SPARE_PART : 0;
+    while (w->bytes > bytes) {
+        struct window_queue *q = oldest(w, &upto);
+        sweep_first(w, q, upto, bytes);
+    }
+    window_index_trim(&w->index);
 }
 
 void window_close(struct window *w, struct unit *unit)
@@ -421,21 +447,15 @@ void window_close(struct window *w, struct unit *unit)
                                    .first = w->open,
                                    .count = (uint32_t)(w->index.next - w->open)});
     w->open = w->index.next;
-    if (w->bytes > w->bytes_max) {
-        while (w->bytes > w->bytes_max) {
-            sweep_first(w, oldest(w));
-        }
-        window_index_trim(&w->index);
+    if (unlikely(w->bytes > w->bytes_max)) {
+        sweep_beyond_bound(w);
     }
 }
 
 void window_sweep(struct window *w, uint64_t stable)
 {
     for (uint32_t i = 0; i < w->queue_count; i++) {
-        struct window_queue *q = &w->queues[i];
-        while (q->first && first_of(q)->unit->dot.stamp <= stable) {
-            sweep_first(w, q);
-        }
+        sweep_first(w, &w->queues[i], stable, 0);
     }
     window_index_trim(&w->index);
     left_states_forget(&w->left_states, stable);
@@ -451,9 +471,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
         if (positions->sequence[i] <= here) {
             continue;
         }
-        while (q->first) {
-            sweep_first(w, q);
-        }
+        sweep_first(w, q, UINT64_MAX, 0);
         q->swept = q->swept_keys = q->swept_clients = positions->sequence[i];
     }
     window_index_trim(&w->index);
@@ -675,7 +693,8 @@ uint64_t window_floor(const struct window *w)
 
 uint64_t window_oldest(const struct window *w)
 {
-    const struct window_queue *q = oldest(w);
+    uint64_t upto;
+    const struct window_queue *q = oldest(w, &upto);
     return q ? first_of(q)->unit->dot.stamp : UINT64_MAX;
 }
 
