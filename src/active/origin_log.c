@@ -282,10 +282,20 @@ struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint
         sequence >= log->rings[origin].end) {
         return NULL;
     }
-    if (log->rings[origin].end - sequence > PREFETCH) { /* who reads goes on */
-        __builtin_prefetch(*place(&log->rings[origin], sequence + PREFETCH));
-    }
     return *place(&log->rings[origin], sequence);
+}
+
+struct unit *const *origin_log_run(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                                   uint64_t *count)
+{
+    if (!origin_log_find(log, origin, sequence)) {
+        *count = 0;
+        return NULL;
+    }
+    const struct ring *r = &log->rings[origin];
+    uint64_t left = r->end - sequence, at = sequence & (r->capacity - 1);
+    *count = left < r->capacity - at ? left : r->capacity - at;
+    return &r->units[at];
 }
 
 size_t origin_log_bytes(const struct origin_log *log)

@@ -61,6 +61,10 @@ bool origin_log_has_after(const struct origin_log *log, uint16_t origin, uint64_
 /* The write with this sequence, NULL when memory does not have it; good until the next append or
  * skip. */
 struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint64_t sequence);
+/* The writes from this sequence on, as far as they stand one behind the other: *count of them, at
+ * least one where memory has that one, else NULL. Good as long. */
+struct unit *const *origin_log_run(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                                   uint64_t *count);
 /* Bytes of units, their heads included. */
 size_t origin_log_bytes(const struct origin_log *log);
 
