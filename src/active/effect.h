@@ -51,12 +51,12 @@ struct effect {
     enum effect_type type : 8;
     uint8_t flags; /* enum effect_flag */
     int8_t values; /* of a command of several keys: words behind each key; else EFFECT_OF_ONE_KEY */
+    int key;       /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
     int8_t scope;  /* what its members belong to within the key, as an index in argv; 0: the key */
     /* Members: argv[first], argv[first + step] ..., so many. None: the effects are the key's own.
      */
     int8_t first, step;
     int count;
-    int key; /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
 };
 
 /* The effect with this number, from 0: a command has one for each of its keys. False when it has
