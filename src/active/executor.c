@@ -94,16 +94,6 @@ static bool execute_is_integer(void *context, int db, struct slice key, struct s
     return score < EXACT_BELOW && score > -EXACT_BELOW && score == (double)(int64_t)score;
 }
 
-struct dot executor_dot(const struct entry *e)
-{
-    struct dot dot = {0, 0};
-    const void *stamp = entry_stamp(e);
-    if (stamp) {
-        memcpy(&dot, stamp, sizeof(dot));
-    }
-    return dot;
-}
-
 static struct dot execute_dot(void *context, int db, struct slice key)
 {
     const struct entry *e = look(context, db, key);
@@ -126,16 +116,16 @@ static void execute_touch(void *context, const struct origins *o, int db, struct
 {
     const struct executor *x = context;
     struct entry *e = look(context, db, key);
-    if (!e || (e->flags & ENTRY_STAMPED && origins_compare(o, dot, executor_dot(e)) <= 0)) {
+    if (unlikely(!e)) {
         return;
     }
     if (unlikely(!(e->flags & ENTRY_STAMPED))) {
         execute_set_dot(context, db, key, dot);
-        return;
-    }
-    entry_set_stamp(e, &dot);
-    if (x->head) {
-        log_head_touch(x->head, db, key, dot);
+    } else if (origins_compare(o, dot, executor_dot(e)) > 0) {
+        entry_set_stamp(e, &dot);
+        if (x->head) {
+            log_head_touch(x->head, db, key, dot);
+        }
     }
 }
 

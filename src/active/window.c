@@ -213,9 +213,9 @@ uint64_t window_members(const struct effect *effect, const struct slice *argv)
     return members;
 }
 
-static ALWAYS_INLINE struct window_effect *add(struct window *w, struct unit *unit,
-                                               const struct unit_command *command,
-                                               const struct effect *effect)
+static struct window_effect *add(struct window *w, struct unit *unit,
+                                 const struct unit_command *command, const struct effect *effect,
+                                 struct version_vector *cover_take)
 {
     uint32_t db = db_of(command, effect);
     struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
@@ -229,6 +229,8 @@ static ALWAYS_INLINE struct window_effect *add(struct window *w, struct unit *un
     added->number = command->number;
     added->offset = command->offset;
     added->effect = *effect;
+    added->cover = cover_take;
+    added->members = effect->count > 0 ? window_members(effect, command->argv) : 0;
     return added;
 }
 
@@ -263,9 +265,7 @@ static void add_to_hot(struct window *w, const struct window_effect *added,
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, struct version_vector *cover_take)
 {
-    struct window_effect *added = add(w, unit, command, effect);
-    added->cover = cover_take;
-    added->members = window_members(effect, command->argv);
+    struct window_effect *added = add(w, unit, command, effect, cover_take);
     w->flushes += effect->class == EFFECT_FLUSH;
     if (effect->class == EFFECT_STATE) {
         count_state(states_of(w, added->hash), unit->dot.stamp);
@@ -281,9 +281,7 @@ uint64_t window_add_hidden(struct window *w, struct unit *unit, const struct uni
                            const struct effect *effect, struct version_vector *cover_take)
 {
     assert(effect->class == EFFECT_STATE);
-    struct window_effect *added = add(w, unit, command, effect);
-    added->cover = cover_take;
-    added->members = window_members(effect, command->argv);
+    struct window_effect *added = add(w, unit, command, effect, cover_take);
     added->hidden = true;
     return w->index.next - 1;
 }
