@@ -224,13 +224,8 @@ static inline bool is_named(const struct row *row, struct slice name)
 }
 
 /* The row for this call, NULL when there is none. */
-static const struct row *find_row(int argc, const struct slice *argv)
+static __attribute__((noinline)) const struct row *find_row(int argc, const struct slice *argv)
 {
-    const char *name = argv[0].ptr;
-    if (argv[0].len == 3 && (name[0] | 0x20) == 's' && (name[1] | 0x20) == 'e' &&
-        (name[2] | 0x20) == 't' && argc == 3) {
-        return &rows[0]; /* nearly all that there is */
-    }
     for (size_t i = 0; i < ROWS; i++) {
         if (is_named(&rows[i], argv[0]) && (!rows[i].shape || rows[i].shape(argc, argv))) {
             return &rows[i];
@@ -256,9 +251,17 @@ static bool classify_order(int argc, int number, struct effect *effect)
     return number == 0 && argc > 1;
 }
 
+/* What nearly all are, which the first row is of: SET key value. */
+static inline bool is_set(int argc, const struct slice *argv)
+{
+    const char *name = argv[0].ptr;
+    return argc == 3 && argv[0].len == 3 && (name[0] | 0x20) == 's' && (name[1] | 0x20) == 'e' &&
+           (name[2] | 0x20) == 't';
+}
+
 bool effect_of(int argc, const struct slice *argv, int number, struct effect *effect)
 {
-    const struct row *row = find_row(argc, argv);
+    const struct row *row = is_set(argc, argv) ? &rows[0] : find_row(argc, argv);
     if (!row) {
         return classify_order(argc, number, effect);
     }

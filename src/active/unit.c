@@ -87,15 +87,22 @@ bool unit_take_words(struct slice *commands, struct unit_command *c)
     return true;
 }
 
-/* The database that a SELECT names; -1 when the command is none, -2 when it is a wrong one. */
-static inline int selected(const struct unit_command *c)
+#define SELECT "select"
+/* What `selected` says of a name as long as that. */
+static __attribute__((noinline)) int selected_by(const struct unit_command *c)
 {
     int64_t db;
-    if (likely(!slice_equal_nocase(c->argv[0], "select"))) {
+    if (!slice_equal_nocase(c->argv[0], SELECT)) {
         return -1;
     }
     return c->argc == 2 && num_parse_i64(c->argv[1], &db) && db >= 0 && db < DATABASES_MAX ? (int)db
                                                                                            : -2;
+}
+
+/* The database that a SELECT names; -1 when the command is none, -2 when it is a wrong one. */
+static inline int selected(const struct unit_command *c)
+{
+    return likely(c->argv[0].len != sizeof(SELECT) - 1) ? -1 : selected_by(c);
 }
 
 static bool are_commands(struct slice all)
@@ -186,7 +193,7 @@ static struct unit *allocate(size_t bytes)
     return u;
 }
 
-static void deallocate(struct unit *u)
+void unit_free(struct unit *u)
 {
     struct block *b = (struct block *)((char *)u - u->place);
     if (unlikely(u->place == 0)) {
@@ -219,19 +226,6 @@ struct unit *unit_create(struct dot dot, int db, struct slice commands)
     return commands.len < INT32_MAX && db >= 0 && db < DATABASES_MAX && are_commands(commands)
                ? unit_create_sound(dot, db, commands)
                : NULL;
-}
-
-struct unit *unit_acquire(struct unit *u)
-{
-    u->references++;
-    return u;
-}
-
-void unit_release(struct unit *u)
-{
-    if (u && --u->references == 0) {
-        deallocate(u);
-    }
 }
 
 bool unit_command_read(const struct unit *u, struct unit_command *c)

@@ -213,27 +213,6 @@ uint64_t window_members(const struct effect *effect, const struct slice *argv)
     return members;
 }
 
-static struct window_effect *add(struct window *w, struct unit *unit,
-                                 const struct unit_command *command, const struct effect *effect,
-                                 struct version_vector *cover_take)
-{
-    uint32_t db = db_of(command, effect);
-    struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
-    struct window_effect *added = window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
-    added->unit = unit; /* its queue has it as long */
-    added->db = db;
-    if (effect->key) {
-        added->name_at = (uint32_t)(name.ptr - unit->bytes);
-        added->name_len = (uint32_t)name.len;
-    }
-    added->number = command->number;
-    added->offset = command->offset;
-    added->effect = *effect;
-    added->cover = cover_take;
-    added->members = effect->count > 0 ? window_members(effect, command->argv) : 0;
-    return added;
-}
-
 static void count_state(struct state_part *part, uint64_t stamp)
 {
     part->count++;
@@ -262,29 +241,47 @@ static void add_to_hot(struct window *w, const struct window_effect *added,
     }
 }
 
-void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
-                const struct effect *effect, struct version_vector *cover_take)
+/* Flushes and states are counted; hot keys have a table. But of what is hidden nobody knows. */
+static __attribute__((noinline)) void
+note_added(struct window *w, const struct window_effect *added, const struct slice *argv)
 {
-    struct window_effect *added = add(w, unit, command, effect, cover_take);
-    w->flushes += effect->class == EFFECT_FLUSH;
-    if (effect->class == EFFECT_STATE) {
-        count_state(states_of(w, added->hash), unit->dot.stamp);
+    if (added->hidden) {
+        assert(added->effect.class == EFFECT_STATE);
+        return;
+    }
+    w->flushes += added->effect.class == EFFECT_FLUSH;
+    if (added->effect.class == EFFECT_STATE) {
+        count_state(states_of(w, added->hash), added->unit->dot.stamp);
     }
     if (w->hot.count > 0) {
-        add_to_hot(w, added, command->argv);
+        add_to_hot(w, added, argv);
     }
+}
+
+uint64_t window_put(struct window *w, struct unit *unit, const struct unit_command *command,
+                    const struct effect *effect, struct version_vector *cover_take, bool hidden)
+{
+    uint32_t db = db_of(command, effect);
+    struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
+    struct window_effect *added = window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
+    added->unit = unit; /* its queue has it as long */
+    added->db = db;
+    added->name_at = effect->key ? (uint32_t)(name.ptr - unit->bytes) : 0;
+    added->name_len = (uint32_t)name.len;
+    added->number = command->number;
+    added->offset = command->offset;
+    added->effect = *effect;
+    added->cover = cover_take;
+    added->members = effect->count > 0 ? window_members(effect, command->argv) : 0;
+    added->hidden = hidden;
+    if (unlikely(effect->class == EFFECT_STATE || effect->class == EFFECT_FLUSH || hidden ||
+                 w->hot.count > 0)) {
+        note_added(w, added, command->argv);
+    }
+    return w->index.next - 1;
 }
 
 /* ---- states that are not seen ---- */
-
-uint64_t window_add_hidden(struct window *w, struct unit *unit, const struct unit_command *command,
-                           const struct effect *effect, struct version_vector *cover_take)
-{
-    assert(effect->class == EFFECT_STATE);
-    struct window_effect *added = add(w, unit, command, effect, cover_take);
-    added->hidden = true;
-    return w->index.next - 1;
-}
 
 struct window_write window_hidden(const struct window *w, uint64_t number, int *db)
 {

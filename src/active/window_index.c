@@ -33,9 +33,11 @@ static void segment_destroy(struct window_segment *s)
 
 static void let_go(struct window_effect *effect)
 {
-    mem_free(effect->cover);
     effect->unit = NULL;
-    effect->cover = NULL;
+    if (unlikely(effect->cover)) {
+        mem_free(effect->cover);
+        effect->cover = NULL;
+    }
 }
 
 void window_index_deinit(struct window_index *x)
@@ -120,10 +122,11 @@ const struct window_effect *window_index_remove(struct window_index *x, uint64_t
 {
     uint32_t i = segment_of(x, number);
     assert(i < x->count);
-    struct window_effect *removed = effect_at(x, i, number);
-    let_go(removed);
-    x->gone += --x->segments[i]->here == 0;
+    struct window_segment *s = x->segments[i];
+    struct window_effect *removed = &s->effects[number - s->base];
+    x->gone += --s->here == 0;
     x->here--;
+    let_go(removed);
     return removed;
 }
 
