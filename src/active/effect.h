@@ -77,6 +77,12 @@ static inline bool effect_walk(int argc, const struct slice *argv, int number,
 int effect_command(const struct effect *effect, int argc, const struct slice *argv,
                    struct slice words[EFFECT_WORDS], const struct slice **command);
 
+/* Empty: it has none. */
+static inline struct slice effect_key(const struct effect *p, const struct slice *argv)
+{
+    return p->key > 0 ? argv[p->key] : slice_of("", 0);
+}
+
 static inline struct slice effect_member(const struct effect *p, const struct slice *argv, int i)
 {
     return argv[p->first + i * p->step];

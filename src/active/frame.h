@@ -56,7 +56,9 @@ static inline void frame_put_write(struct buf *out, uint16_t handle, uint64_t se
 {
     size_t body_bytes = FRAME_WRITE_HEAD_BYTES + commands.len;
     assert(body_bytes < FRAME_MAX_BYTES);
-    char *at = buf_reserve(out, FRAME_HEAD_BYTES + body_bytes);
+    size_t bytes = FRAME_HEAD_BYTES + body_bytes;
+    char *at =
+        likely(bytes <= out->capacity - out->len) ? out->data + out->len : buf_reserve(out, bytes);
     uint32_t len = htole32((uint32_t)body_bytes + 1);
     uint64_t place = htole64(handle | sequence << 16), when = htole64(stamp);
     uint16_t number = htole16((uint16_t)db);
@@ -66,7 +68,7 @@ static inline void frame_put_write(struct buf *out, uint16_t handle, uint64_t se
     memcpy(at + 13, &when, 8);
     memcpy(at + 21, &number, 2);
     memcpy(at + FRAME_HEAD_BYTES + FRAME_WRITE_HEAD_BYTES, commands.ptr, commands.len);
-    out->len += FRAME_HEAD_BYTES + body_bytes;
+    out->len += bytes;
 }
 void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count);
 /* What the next write may be a consequence of: position alone counts. */

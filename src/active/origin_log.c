@@ -193,24 +193,43 @@ static __attribute__((noinline)) void trim(struct origin_log *log)
                           memory_order_relaxed);
 }
 
-void origin_log_append(struct origin_log *log, struct unit *unit)
+static __attribute__((noinline)) void append_with_room(struct origin_log *log, struct unit *unit)
 {
     struct ring *r = ring_of(log, dot_origin(unit->dot));
-    uint64_t sequence = dot_sequence(unit->dot);
-    assert(sequence == r->end);
     if (r->end - r->first == r->capacity) {
         grow(r);
     }
+    origin_log_append(log, unit);
+}
+
+static __attribute__((noinline)) void reserve_and_trim(struct origin_log *log, struct unit *unit)
+{
+    if (log->reserve) {
+        log_reserve_put(log->reserve, unit);
+    }
+    if (log->appended >= log->trim_at) {
+        trim(log);
+    }
+}
+
+/* Each write comes here: calls stand at ends alone. */
+void origin_log_append(struct origin_log *log, struct unit *unit)
+{
+    uint16_t origin = dot_origin(unit->dot);
+    uint64_t sequence = dot_sequence(unit->dot);
+    struct ring *r = origin < log->count ? &log->rings[origin] : NULL;
+    if (unlikely(!r || r->end - r->first == r->capacity)) {
+        append_with_room(log, unit);
+        return;
+    }
+    assert(sequence == r->end);
     r->end++;
     *place(r, sequence) = unit_acquire(unit);
     log->bytes += unit_bytes(unit);
     log->appended += unit_bytes(unit);
     log->newest = unit->dot.stamp > log->newest ? unit->dot.stamp : log->newest;
-    if (log->reserve) {
-        log_reserve_put(log->reserve, unit);
-    }
-    if (unlikely(log->appended >= log->trim_at)) {
-        trim(log);
+    if (log->reserve || unlikely(log->appended >= log->trim_at)) {
+        reserve_and_trim(log, unit);
     }
 }
 

@@ -72,9 +72,14 @@ struct window {
     struct missed_takings missed;
 };
 
-static uint64_t hash_of(uint32_t db, struct slice name)
+static inline uint64_t hash_in(uint32_t db, uint64_t hash)
 {
-    return hash_slice(name) + db * UINT64_C(0x9e3779b97f4a7c15);
+    return hash + db * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline uint64_t hash_of(uint32_t db, struct slice name)
+{
+    return hash_in(db, hash_slice(name));
 }
 
 static struct state_part *states_of(struct window *w, uint64_t hash)
@@ -141,11 +146,14 @@ static __attribute__((noinline)) void add_block(struct window_queue *q)
     q->last = b;
 }
 
-static void push_unit(struct window *w, struct window_queue *q, struct placed_unit added)
+static inline bool has_room(const struct window_queue *q)
 {
-    if (!q->last || q->last->end == BLOCK_UNITS) {
-        add_block(q);
-    }
+    return q->last && q->last->end < BLOCK_UNITS;
+}
+
+/* There is room. */
+static inline void push_unit(struct window *w, struct window_queue *q, struct placed_unit added)
+{
     q->last->units[q->last->end++] = added;
     w->bytes += added.unit->len + sizeof(*added.unit);
 }
@@ -189,14 +197,14 @@ static inline struct window_queue *queue_of(struct window *w, uint32_t origin)
 
 /* ---- putting in ---- */
 
-static uint32_t db_of(const struct unit_command *command, const struct effect *effect)
+/* FLUSHALL is of no database in particular; nothing else is called by a name so long. */
+static inline uint32_t db_of(const struct unit_command *command, const struct effect *effect)
 {
-    if (effect->class != EFFECT_FLUSH) {
+    if (likely(effect->class != EFFECT_FLUSH)) {
         return (uint32_t)command->db;
     }
-    /* FLUSHALL is of no database in particular. */
-    return slice_equal_nocase(command->argv[0], "flushall") ? 2 * FLUSH_OF
-                                                            : FLUSH_OF + (uint32_t)command->db;
+    return command->argv[0].len == sizeof("flushall") - 1 ? 2 * FLUSH_OF
+                                                          : FLUSH_OF + (uint32_t)command->db;
 }
 
 uint64_t window_member(struct slice member)
@@ -241,44 +249,65 @@ static void add_to_hot(struct window *w, const struct window_effect *added,
     }
 }
 
-/* Flushes and states are counted; hot keys have a table. But of what is hidden nobody knows. */
-static __attribute__((noinline)) void
-note_added(struct window *w, const struct window_effect *added, const struct slice *argv)
+/* What few have: members, a flush, a hot key. Of states their own way says more. */
+static __attribute__((noinline)) void note_more(struct window *w, struct window_effect *added,
+                                                const struct slice *argv)
 {
-    if (added->hidden) {
-        assert(added->effect.class == EFFECT_STATE);
-        return;
-    }
+    added->members = window_members(&added->effect, argv);
     w->flushes += added->effect.class == EFFECT_FLUSH;
-    if (added->effect.class == EFFECT_STATE) {
-        count_state(states_of(w, added->hash), added->unit->dot.stamp);
-    }
-    if (w->hot.count > 0) {
+    if (added->effect.class != EFFECT_STATE && w->hot.count > 0) {
         add_to_hot(w, added, argv);
     }
 }
 
-uint64_t window_put(struct window *w, struct unit *unit, const struct unit_command *command,
-                    const struct effect *effect, struct version_vector *cover_take, bool hidden)
+static __attribute__((noinline)) void add_in_new_segment(struct window *w, struct unit *unit,
+                                                         const struct unit_command *command,
+                                                         const struct effect *effect, uint64_t hash)
 {
+    window_index_make_room(&w->index);
+    window_add(w, unit, command, effect, hash);
+}
+
+/* Each write comes here: calls stand at ends alone. */
+void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
+                const struct effect *effect, uint64_t hash)
+{
+    if (unlikely(!window_index_has_room(&w->index))) {
+        add_in_new_segment(w, unit, command, effect, hash);
+        return;
+    }
     uint32_t db = db_of(command, effect);
-    struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
-    struct window_effect *added = window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
+    struct slice name = effect_key(effect, command->argv);
+    struct window_effect *added = window_index_add(&w->index, hash_in(db, hash), unit->dot.stamp);
     added->unit = unit; /* its queue has it as long */
     added->db = db;
-    added->name_at = effect->key ? (uint32_t)(name.ptr - unit->bytes) : 0;
+    added->name_at = effect->key > 0 ? (uint32_t)(name.ptr - unit->bytes) : 0;
     added->name_len = (uint32_t)name.len;
     added->number = command->number;
     added->offset = command->offset;
     added->effect = *effect;
-    added->cover = cover_take;
-    added->members = effect->count > 0 ? window_members(effect, command->argv) : 0;
-    added->hidden = hidden;
-    if (unlikely(effect->class == EFFECT_STATE || effect->class == EFFECT_FLUSH || hidden ||
-                 w->hot.count > 0)) {
-        note_added(w, added, command->argv);
+    if (unlikely(effect->count > 0 || effect->class == EFFECT_FLUSH || w->hot.count > 0)) {
+        note_more(w, added, command->argv);
     }
-    return w->index.next - 1;
+}
+
+uint64_t window_add_state(struct window *w, struct unit *unit, const struct unit_command *command,
+                          const struct effect *effect, struct version_vector *cover_take,
+                          bool hidden)
+{
+    assert(effect->class == EFFECT_STATE);
+    uint64_t number = w->index.next;
+    window_add(w, unit, command, effect, hash_slice(effect_key(effect, command->argv)));
+    struct window_effect *added = window_index_open(&w->index, number);
+    added->cover = cover_take;
+    added->hidden = hidden;
+    if (!hidden) {
+        count_state(states_of(w, added->hash), unit->dot.stamp);
+    }
+    if (!hidden && w->hot.count > 0) {
+        add_to_hot(w, added, command->argv);
+    }
+    return number;
 }
 
 /* ---- states that are not seen ---- */
@@ -433,10 +462,25 @@ static __attribute__((noinline)) void sweep_beyond_bound(struct window *w)
     window_index_trim(&w->index);
 }
 
+static __attribute__((noinline)) void close_with_room(struct window *w, struct unit *unit)
+{
+    uint16_t origin = dot_origin(unit->dot);
+    struct window_queue *q = queue_of(w, origin);
+    assert(!q->last || last_of(q)->dot.stamp < unit->dot.stamp);
+    add_block(q);
+    window_close(w, unit);
+}
+
+/* Each write comes here: calls stand at ends alone. */
 void window_close(struct window *w, struct unit *unit)
 {
-    struct window_queue *q = queue_of(w, dot_origin(unit->dot));
-    assert(!q->last || last_of(q)->dot.stamp < unit->dot.stamp);
+    uint16_t origin = dot_origin(unit->dot);
+    if (unlikely(origin >= w->queue_count || !has_room(&w->queues[origin]))) {
+        close_with_room(w, unit);
+        return;
+    }
+    struct window_queue *q = &w->queues[origin];
+    assert(q->last->end == 0 || last_of(q)->dot.stamp < unit->dot.stamp);
     push_unit(w, q,
               (struct placed_unit){.unit = unit_acquire(unit),
                                    .first = w->open,

@@ -64,33 +64,15 @@ struct window *window_create(const struct origins *o, size_t bytes_max);
 void window_set_bound(struct window *w, size_t bytes_max);
 void window_destroy(struct window **w);
 
-/* Puts an effect of a unit in; units of an origin come in the order of their sequences.
- * `cover_take` for a state, else NULL. */
-static inline void window_add(struct window *w, struct unit *unit,
-                              const struct unit_command *command, const struct effect *effect,
-                              struct version_vector *cover_take);
-/* The same of a state, which nobody sees before window_show (never, if it cannot be begun from);
- * but its key has had it when its unit leaves. Returns its number. */
-static inline uint64_t window_add_hidden(struct window *w, struct unit *unit,
-                                         const struct unit_command *command,
-                                         const struct effect *effect,
-                                         struct version_vector *cover_take);
-/* Both, which say more shortly which one it is. Returns the effect's number. */
-uint64_t window_put(struct window *w, struct unit *unit, const struct unit_command *command,
-                    const struct effect *effect, struct version_vector *cover_take, bool hidden);
-static inline void window_add(struct window *w, struct unit *unit,
-                              const struct unit_command *command, const struct effect *effect,
-                              struct version_vector *cover_take)
-{
-    window_put(w, unit, command, effect, cover_take, false);
-}
-static inline uint64_t window_add_hidden(struct window *w, struct unit *unit,
-                                         const struct unit_command *command,
-                                         const struct effect *effect,
-                                         struct version_vector *cover_take)
-{
-    return window_put(w, unit, command, effect, cover_take, true);
-}
+/* Puts an effect of a unit in, which is no state; units of an origin come in the order of their
+ * sequences. `hash` is its effect_key's (hash_slice). */
+void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
+                const struct effect *effect, uint64_t hash);
+/* The same of a state. `hidden`: nobody sees it before window_show (never, if it cannot be begun
+ * from); but its key has had it when its unit leaves. Returns its number. */
+uint64_t window_add_state(struct window *w, struct unit *unit, const struct unit_command *command,
+                          const struct effect *effect, struct version_vector *cover_take,
+                          bool hidden);
 /* It, open, as views have it once it is seen, while its unit is here; the caller frees its argv. */
 struct window_write window_hidden(const struct window *w, uint64_t number, int *db);
 /* Everybody sees it from now on. */
