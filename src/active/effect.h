@@ -51,12 +51,12 @@ struct effect {
     enum effect_type type : 8;
     uint8_t flags; /* enum effect_flag */
     int8_t values; /* of a command of several keys: words behind each key; else EFFECT_OF_ONE_KEY */
+    int key;       /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
     int8_t scope;  /* what its members belong to within the key, as an index in argv; 0: the key */
     /* Members: argv[first], argv[first + step] ..., so many. None: the effects are the key's own.
      */
     int8_t first, step;
     int count;
-    int key; /* its index in argv; 0 for EFFECT_FLUSH and those without a key */
 };
 
 /* The effect with this number, from 0: a command has one for each of its keys. False when it has
@@ -76,6 +76,12 @@ static inline bool effect_walk(int argc, const struct slice *argv, int number,
 /* The command that does this effect alone: argv itself, or words in `words`. Returns its argc. */
 int effect_command(const struct effect *effect, int argc, const struct slice *argv,
                    struct slice words[EFFECT_WORDS], const struct slice **command);
+
+/* Empty: it has none. */
+static inline struct slice effect_key(const struct effect *p, const struct slice *argv)
+{
+    return p->key > 0 ? argv[p->key] : slice_of("", 0);
+}
 
 static inline struct slice effect_member(const struct effect *p, const struct slice *argv, int i)
 {

@@ -65,12 +65,17 @@ void executor_end(const struct executor_scope *before)
 
 /* ---- keys as they are ---- */
 
-static ALWAYS_INLINE struct entry *look(void *context, int db,
-                                        struct slice key) NO_THREAD_SAFETY_ANALYSIS
+static ALWAYS_INLINE struct entry *look_at(void *context, int db,
+                                           const struct key *key) NO_THREAD_SAFETY_ANALYSIS
+{
+    keyspace_assert_exclusive();
+    return db_look(executor_db(context, db), key);
+}
+
+static ALWAYS_INLINE struct entry *look(void *context, int db, struct slice key)
 {
     struct key k = key_of(key);
-    keyspace_assert_exclusive();
-    return db_look(executor_db(context, db), &k);
+    return look_at(context, db, &k);
 }
 
 static bool execute_exists(void *context, int db, struct slice key)
@@ -101,16 +106,6 @@ static bool execute_is_integer(void *context, int db, struct slice key, struct s
     return score < EXACT_BELOW && score > -EXACT_BELOW && score == (double)(int64_t)score;
 }
 
-struct dot executor_dot(const struct entry *e)
-{
-    struct dot dot = {0, 0};
-    const void *stamp = entry_stamp(e);
-    if (stamp) {
-        memcpy(&dot, stamp, sizeof(dot));
-    }
-    return dot;
-}
-
 static struct dot execute_dot(void *context, int db, struct slice key)
 {
     const struct entry *e = look(context, db, key);
@@ -128,21 +123,21 @@ static void execute_set_dot(void *context, int db, struct slice key, struct dot 
     }
 }
 
-static void execute_touch(void *context, const struct origins *o, int db, struct slice key,
+static void execute_touch(void *context, const struct origins *o, int db, const struct key *key,
                           struct dot dot)
 {
     const struct executor *x = context;
-    struct entry *e = look(context, db, key);
-    if (!e || (e->flags & ENTRY_STAMPED && origins_compare(o, dot, executor_dot(e)) <= 0)) {
+    struct entry *e = look_at(context, db, key);
+    if (unlikely(!e)) {
         return;
     }
     if (unlikely(!(e->flags & ENTRY_STAMPED))) {
-        execute_set_dot(context, db, key, dot);
-        return;
-    }
-    entry_set_stamp(e, &dot);
-    if (x->head) {
-        log_head_touch(x->head, db, key, dot);
+        execute_set_dot(context, db, key->name, dot);
+    } else if (origins_compare(o, dot, executor_dot(e)) > 0) {
+        entry_set_stamp(e, &dot);
+        if (x->head) {
+            log_head_touch(x->head, db, key->name, dot);
+        }
     }
 }
 

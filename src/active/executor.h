@@ -43,7 +43,16 @@ void executor_deinit(struct executor *x);
 /* A database by its number in what is told. */
 struct db *executor_db(const struct executor *x, int db);
 /* The dot that an entry has, {0, 0} for none. */
-struct dot executor_dot(const struct entry *e);
+static inline struct dot executor_dot(const struct entry *e);
+static inline struct dot executor_dot(const struct entry *e)
+{
+    struct dot dot = {0, 0};
+    const void *stamp = entry_stamp(e);
+    if (stamp) {
+        memcpy(&dot, stamp, sizeof(dot));
+    }
+    return dot;
+}
 
 /* Between these two the executor may be used, in one hold: what it runs is one unit of the logs.
  * The thread's expiry stands still. */

@@ -2,7 +2,6 @@
 #include "active/frame.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <string.h>
 
 #define ORIGIN_BYTES (2 + ORIGIN_NODE_BYTES + 8)
@@ -20,25 +19,6 @@ void frame_put_origin(struct buf *out, uint16_t handle, const struct origin_id *
     le_put(out, handle, 2);
     buf_append(out, (const char *)id->node, ORIGIN_NODE_BYTES);
     le_put(out, id->epoch, 8);
-}
-
-/* One for each write: put together where it goes. */
-void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64_t stamp, int db,
-                     struct slice commands)
-{
-    size_t body_bytes = FRAME_WRITE_HEAD_BYTES + commands.len;
-    assert(body_bytes < FRAME_MAX_BYTES);
-    char *at = buf_reserve(out, FRAME_HEAD_BYTES + body_bytes);
-    uint32_t len = htole32((uint32_t)body_bytes + 1);
-    uint64_t place = htole64(handle | sequence << 16), when = htole64(stamp);
-    uint16_t number = htole16((uint16_t)db);
-    memcpy(at, &len, 4);
-    at[4] = 'W';
-    memcpy(at + 5, &place, 8);
-    memcpy(at + 13, &when, 8);
-    memcpy(at + 21, &number, 2);
-    memcpy(at + FRAME_HEAD_BYTES + FRAME_WRITE_HEAD_BYTES, commands.ptr, commands.len);
-    out->len += FRAME_HEAD_BYTES + body_bytes;
 }
 
 void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count)

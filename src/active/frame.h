@@ -15,6 +15,10 @@
 #include "base/buf.h"
 #include "active/origins.h"
 
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
 /* Of a whole frame's length field; what is longer ends the link. */
 #define FRAME_MAX_BYTES (UINT32_C(1) << 30)
 /* What KEYDB.PULL names: both sides know the same frames, and what they mean. */
@@ -47,8 +51,25 @@ struct frame {
 /* What the handle stands for from now on. */
 void frame_put_origin(struct buf *out, uint16_t handle, const struct origin_id *id);
 /* A write, whose commands fit a frame. */
-void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence, uint64_t stamp, int db,
-                     struct slice commands);
+static inline void frame_put_write(struct buf *out, uint16_t handle, uint64_t sequence,
+                                   uint64_t stamp, int db, struct slice commands)
+{
+    size_t body_bytes = FRAME_WRITE_HEAD_BYTES + commands.len;
+    assert(body_bytes < FRAME_MAX_BYTES);
+    size_t bytes = FRAME_HEAD_BYTES + body_bytes;
+    char *at =
+        likely(bytes <= out->capacity - out->len) ? out->data + out->len : buf_reserve(out, bytes);
+    uint32_t len = htole32((uint32_t)body_bytes + 1);
+    uint64_t place = htole64(handle | sequence << 16), when = htole64(stamp);
+    uint16_t number = htole16((uint16_t)db);
+    memcpy(at, &len, 4);
+    at[4] = 'W';
+    memcpy(at + 5, &place, 8);
+    memcpy(at + 13, &when, 8);
+    memcpy(at + 21, &number, 2);
+    memcpy(at + FRAME_HEAD_BYTES + FRAME_WRITE_HEAD_BYTES, commands.ptr, commands.len);
+    out->len += bytes;
+}
 void frame_put_clocks(struct buf *out, const struct frame_clock *clocks, uint32_t count);
 /* What the next write may be a consequence of: position alone counts. */
 void frame_put_causes(struct buf *out, const struct frame_clock *causes, uint32_t count);

@@ -16,7 +16,7 @@ static int64_t mono_ms(const struct hlc *c)
 }
 
 /* The group's time, as far as is known. */
-static int64_t group_ms(const struct hlc *c)
+static __attribute__((noinline)) int64_t group_ms(const struct hlc *c)
 {
     int64_t now = wall_ms(c);
     if (c->ahead_ms == 0) {

@@ -75,7 +75,8 @@ static inline void enqueue_unit(struct local_writes *own, uint64_t stamp, int db
 /* What is too long is told to nobody: see large_writes.h. */
 static void enqueue_large(struct local_writes *own, int db, struct slice commands)
     REQUIRES(keyspace_lock);
-static void enqueue_large(struct local_writes *own, int db, struct slice commands)
+static __attribute__((noinline)) void enqueue_large(struct local_writes *own, int db,
+                                                    struct slice commands)
 {
     struct buf keys = {0};
     large_write_put(commands, UNIT_BYTES_MAX, &keys);
@@ -127,7 +128,7 @@ struct unit *local_writes_take(struct local_writes *own)
 
 /* ---- the log ---- */
 
-static void close_unit(struct local_writes *own) REQUIRES(keyspace_lock)
+static __attribute__((noinline)) void close_unit(struct local_writes *own) REQUIRES(keyspace_lock)
 {
     own->open = false;
     if (own->commands.len > 0) {
@@ -138,7 +139,7 @@ static void close_unit(struct local_writes *own) REQUIRES(keyspace_lock)
     own->db = -1;
 }
 
-static void add(struct local_writes *own, int db, struct slice commands)
+static __attribute__((noinline)) void add(struct local_writes *own, int db, struct slice commands)
 {
     int number = db - own->first_db;
     assert(number >= 0 && number < own->dbs);

@@ -77,7 +77,7 @@ static void put_key(struct log_head *h)
     h->has_key = false;
 }
 
-static void note_key(struct log_head *h, int db, struct slice key, struct dot dot)
+void log_head_note_key(struct log_head *h, int db, struct slice key, struct dot dot)
 {
     if (h->has_key && h->key_db == db && slice_equal(buf_slice(&h->key), key)) {
         h->key_dot = dot;
@@ -108,11 +108,8 @@ static void note_library(struct log_head *h, struct dot dot, const struct unit_c
     buf_deinit(&row);
 }
 
-void log_head_own(struct log_head *h, const struct unit *unit)
+void log_head_begin_own(struct log_head *h, const struct unit *unit)
 {
-    if (!h->write) {
-        return;
-    }
     struct unit_command c = unit_command_before(unit);
     struct effect effect;
     if (h->merges) {
@@ -123,7 +120,7 @@ void log_head_own(struct log_head *h, const struct unit *unit)
     while (h->waits && unit_command_next(unit, &c)) {
         for (int i = 0; effect_walk(c.argc, c.argv, i, &effect); i++) {
             if (effect.key > 0) {
-                note_key(h, c.db, c.argv[effect.key], unit->dot);
+                log_head_note_key(h, c.db, c.argv[effect.key], unit->dot);
             }
             if (effect.class == EFFECT_LIBRARY) {
                 note_library(h, unit->dot, &c);
@@ -149,13 +146,6 @@ void log_head_end(struct log_head *h)
         log_head_flush(h);
     }
     buf_clear(&h->later);
-}
-
-void log_head_touch(struct log_head *h, int db, struct slice key, struct dot dot)
-{
-    if (h->merges && dot.stamp != 0) {
-        note_key(h, db, key, dot);
-    }
 }
 
 void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t state_stamp,

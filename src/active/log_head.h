@@ -58,13 +58,14 @@ void log_head_switch(struct log_head *h, void (*write)(struct slice record))
     REQUIRES(keyspace_lock);
 
 /* A unit of our own has its dot. Amid a peer's it is one without keys. */
-void log_head_own(struct log_head *h, const struct unit *unit) REQUIRES(keyspace_lock);
+static inline void log_head_own(struct log_head *h, const struct unit *unit)
+    REQUIRES(keyspace_lock);
 /* A peer's unit is merged between these two; the latter behind the end of its unit of the door. Dot
  * {0, 0}: it is a key of a data set. */
 void log_head_begin(struct log_head *h, struct dot dot) REQUIRES(keyspace_lock);
 void log_head_end(struct log_head *h) REQUIRES(keyspace_lock);
 /* The merge gives a key a dot. Nothing outside of it. */
-void log_head_touch(struct log_head *h, int db, struct slice key, struct dot dot);
+static inline void log_head_touch(struct log_head *h, int db, struct slice key, struct dot dot);
 /* A key is in conflict from now on, or its conflict is over. */
 void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t state_stamp,
                        bool pending);
@@ -76,5 +77,23 @@ void log_head_put(struct log_head *h, int db, struct slice unit, struct buf *out
 void log_head_write(struct log_head *h, int argc, const struct slice *argv) REQUIRES(keyspace_lock);
 /* What waits is written alone: no unit of the log comes for it any more. */
 void log_head_flush(struct log_head *h) REQUIRES(keyspace_lock);
+
+/* Private: where there is a log; within a merge. */
+void log_head_begin_own(struct log_head *h, const struct unit *unit) REQUIRES(keyspace_lock);
+void log_head_note_key(struct log_head *h, int db, struct slice key, struct dot dot);
+
+static inline void log_head_own(struct log_head *h, const struct unit *unit)
+{
+    if (h->write) {
+        log_head_begin_own(h, unit);
+    }
+}
+
+static inline void log_head_touch(struct log_head *h, int db, struct slice key, struct dot dot)
+{
+    if (h->merges && dot.stamp != 0) {
+        log_head_note_key(h, db, key, dot);
+    }
+}
 
 #endif

@@ -31,7 +31,8 @@ void merge_conflict_same(struct merge *m, int db, struct slice key, bool same, i
 
 void merge_touch(const struct merge *m, int db, struct slice key, struct dot dot)
 {
-    m->executor->touch(m->context, m->origins, db, key, dot);
+    struct key k = key_of(key);
+    m->executor->touch(m->context, m->origins, db, &k, dot);
 }
 
 /* True when the unit says behind this command that the key has no deadline. */
@@ -326,7 +327,7 @@ static void apply_effect(struct merge *m, struct unit *unit, const struct unit_c
     struct arrival a = {.guessed = conflicts_has(m->conflicts, c->db, key),
                         .key_dot = m->executor->dot(m->context, c->db, key)};
     a.existed = a.key_dot.stamp != 0 || m->executor->exists(m->context, c->db, key);
-    window_add(m->window, unit, c, effect, NULL);
+    window_add(m->window, unit, c, effect, hash_slice(key));
     if ((m->broken & ~(unsigned)MERGE_BREAK_HOT) == 0 && a.existed && !a.guessed &&
         origins_compare(m->origins, a.key_dot, unit->dot) < 0) {
         run_in_order(m, &a, unit, c, effect, now_ms);
@@ -377,7 +378,7 @@ static void apply_flush(struct merge *m, struct unit *unit, const struct unit_co
                         const struct effect *effect, int64_t now_ms)
 {
     struct keys k = {.db = slice_equal_nocase(c->argv[0], "flushall") ? -1 : c->db};
-    window_add(m->window, unit, c, effect, NULL);
+    window_add(m->window, unit, c, effect, hash_slice(SLICE("")));
     m->executor->flush(m->context, k.db, unit->dot, collect, &k);
     window_each(m->window, k.db, collect, &k);
     for (size_t at = 0; at < k.names.len;) {
@@ -486,6 +487,23 @@ void merge_apply(struct merge *m, struct unit *unit, int64_t now_ms)
     merge_take_waiting(m, now_ms);
 }
 
+static void add_own(struct merge *m, struct unit *unit, const struct unit_command *c,
+                    const struct effect *effect)
+{
+    struct key key = key_of(effect_key(effect, c->argv));
+    if (likely(effect->class != EFFECT_STATE)) {
+        window_add(m->window, unit, c, effect, key.hash);
+    } else {
+        window_add_state(m->window, unit, c, effect, merge_cover_of(m, c), false);
+    }
+    if (effect->key > 0) {
+        m->executor->touch(m->context, m->origins, c->db, &key, unit->dot);
+    }
+    if (effect->class == EFFECT_WHOLE) {
+        conflicts_resolve(m->conflicts, c->db, key.name, unit->dot.stamp);
+    }
+}
+
 bool merge_own(struct merge *m, struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
@@ -502,14 +520,7 @@ bool merge_own(struct merge *m, struct unit *unit)
             unit->has_causes = unit->has_causes || effect.class == EFFECT_ORDER;
             takes_keys = takes_keys || effect.flags & EFFECT_EXPIRES ||
                          (effect.class == EFFECT_WHOLE && effect.values == 0);
-            window_add(m->window, unit, &c, &effect,
-                       effect.class == EFFECT_STATE ? merge_cover_of(m, &c) : NULL);
-            if (effect.key > 0) {
-                merge_touch(m, c.db, c.argv[effect.key], unit->dot);
-            }
-            if (effect.class == EFFECT_WHOLE) {
-                conflicts_resolve(m->conflicts, c.db, c.argv[effect.key], unit->dot.stamp);
-            }
+            add_own(m, unit, &c, &effect);
         }
     }
     advance(m, unit);

@@ -16,6 +16,7 @@
 #define ACTIVE_MERGE_H
 
 #include "base/buf.h"
+#include "keyspace/key.h"
 #include "active/conflicts.h"
 #include "active/libraries.h"
 #include "active/origins.h"
@@ -49,7 +50,8 @@ struct merge_executor {
     /* The dot of the key's last write; {0, 0} when the key is missing or has none. */
     struct dot (*dot)(void *context, int db, struct slice key);
     /* The key, where it is there, has this dot from now on, unless its own is later. */
-    void (*touch)(void *context, const struct origins *o, int db, struct slice key, struct dot dot);
+    void (*touch)(void *context, const struct origins *o, int db, const struct key *key,
+                  struct dot dot);
     /* Shows a list's elements from its head (`left`) or its tail on, as long as `visit` wants more;
      * none where the key is no list. NULL: what is late in lists has no rule of its own. */
     void (*elements)(void *context, int db, struct slice key, bool left, merge_element_fn visit,

@@ -110,7 +110,7 @@ void merge_apply_state(struct merge *m, struct unit *unit, const struct unit_com
 {
     struct version_vector *cover = merge_cover_of(m, c);
     struct hidden_state s = {.db = c->db, .key = c->argv[effect->key]};
-    s.number = window_add_hidden(m->window, unit, c, effect, cover);
+    s.number = window_add_state(m->window, unit, c, effect, cover, true);
     s.write = (struct window_write){.dot = unit->dot,
                                     .number = c->number,
                                     .offset = c->offset,

@@ -30,6 +30,7 @@ struct origin_log {
     size_t held_max; /* instead, while somebody holds */
     _Atomic uint32_t holders;
     uint64_t appended;           /* bytes, ever */
+    uint64_t trim_at;            /* at so many of those it is looked what has to go */
     _Atomic uint64_t upto;       /* of those: the slowest reader has them */
     _Atomic size_t readers_max;  /* bound for readers' sake */
     _Atomic size_t beyond_bytes; /* beyond bytes_max */
@@ -46,6 +47,7 @@ struct origin_log *origin_log_create(size_t bytes_max)
 
 void origin_log_set_bound(struct origin_log *log, size_t bytes_max)
 {
+    log->trim_at = bytes_max == log->bytes_max ? log->trim_at : 0;
     log->bytes_max = bytes_max;
 }
 
@@ -175,40 +177,60 @@ static void drop_run(struct origin_log *log, struct ring *from, uint64_t limit, 
              (*place(from, from->first))->dot.stamp < limit);
 }
 
-/* A little more than has to go goes at once, so that not every write has to look. */
-static void trim(struct origin_log *log)
+/* What will have to go before the next look goes at once, so that not every write has to look. */
+static __attribute__((noinline)) void trim(struct origin_log *log)
 {
     struct ring *from;
     uint64_t limit;
-    size_t max = log->bytes > log->bytes_max ? bound(log) : SIZE_MAX;
-    if (log->bytes > max) {
-        max -= log->bytes_max >= SPARE_FROM_BYTES ? log->bytes_max / SPARE_PART : 0;
-        while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {
-            drop_run(log, from, limit, max);
-        }
+    size_t spare = log->bytes_max >= SPARE_FROM_BYTES ? log->bytes_max / SPARE_PART : 0;
+    size_t max = bound(log) - spare;
+    log->trim_at = log->appended + spare;
+    while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {
+        drop_run(log, from, limit, max);
     }
     atomic_store_explicit(&log->beyond_bytes,
                           log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0,
                           memory_order_relaxed);
 }
 
-void origin_log_append(struct origin_log *log, struct unit *unit)
+static __attribute__((noinline)) void append_with_room(struct origin_log *log, struct unit *unit)
 {
     struct ring *r = ring_of(log, dot_origin(unit->dot));
-    uint64_t sequence = dot_sequence(unit->dot);
-    assert(sequence == r->end);
     if (r->end - r->first == r->capacity) {
         grow(r);
     }
+    origin_log_append(log, unit);
+}
+
+static __attribute__((noinline)) void reserve_and_trim(struct origin_log *log, struct unit *unit)
+{
+    if (log->reserve) {
+        log_reserve_put(log->reserve, unit);
+    }
+    if (log->appended >= log->trim_at) {
+        trim(log);
+    }
+}
+
+/* Each write comes here: calls stand at ends alone. */
+void origin_log_append(struct origin_log *log, struct unit *unit)
+{
+    uint16_t origin = dot_origin(unit->dot);
+    uint64_t sequence = dot_sequence(unit->dot);
+    struct ring *r = origin < log->count ? &log->rings[origin] : NULL;
+    if (unlikely(!r || r->end - r->first == r->capacity)) {
+        append_with_room(log, unit);
+        return;
+    }
+    assert(sequence == r->end);
     r->end++;
     *place(r, sequence) = unit_acquire(unit);
     log->bytes += unit_bytes(unit);
     log->appended += unit_bytes(unit);
     log->newest = unit->dot.stamp > log->newest ? unit->dot.stamp : log->newest;
-    if (log->reserve) {
-        log_reserve_put(log->reserve, unit);
+    if (log->reserve || unlikely(log->appended >= log->trim_at)) {
+        reserve_and_trim(log, unit);
     }
-    trim(log);
 }
 
 void origin_log_hold(struct origin_log *log, size_t bytes_max)
@@ -279,10 +301,20 @@ struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint
         sequence >= log->rings[origin].end) {
         return NULL;
     }
-    if (log->rings[origin].end - sequence > PREFETCH) { /* who reads goes on */
-        __builtin_prefetch(*place(&log->rings[origin], sequence + PREFETCH));
-    }
     return *place(&log->rings[origin], sequence);
+}
+
+struct unit *const *origin_log_run(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                                   uint64_t *count)
+{
+    if (!origin_log_find(log, origin, sequence)) {
+        *count = 0;
+        return NULL;
+    }
+    const struct ring *r = &log->rings[origin];
+    uint64_t left = r->end - sequence, at = sequence & (r->capacity - 1);
+    *count = left < r->capacity - at ? left : r->capacity - at;
+    return &r->units[at];
 }
 
 size_t origin_log_bytes(const struct origin_log *log)

@@ -8,7 +8,8 @@
  * whole data set. Of what memory has dropped the disk may keep much more (log_reserve.h), for
  * readers who take it from there.
  *
- * Where a large bound is reached, a sixty-fourth part of it goes at a time.
+ * Where a large bound is reached, a sixty-fourth part of it goes at a time: so often it is looked
+ * what is to go.
  *
  * State: keyspace (exclusive mode); units are shared, and immutable. */
 #ifndef ACTIVE_ORIGIN_LOG_H
@@ -36,7 +37,7 @@ void origin_log_set_bound(struct origin_log *log, size_t bytes_max);
 /* While somebody is sent a whole data set, what comes behind it is kept for him, up to so many
  * bytes in all: one more that holds. */
 void origin_log_hold(struct origin_log *log, size_t bytes_max);
-/* One less; what is beyond the bound then goes with the next write. Any thread. */
+/* One less; what is beyond the bound then goes with one of the next writes. Any thread. */
 void origin_log_let_go(struct origin_log *log);
 /* The slowest of those who read has had all but what was appended since origin_log_appended was
  * that (UINT64_MAX: nobody reads): so much is kept beyond the bound, up to `bytes_max` in all. Any
@@ -44,7 +45,7 @@ void origin_log_let_go(struct origin_log *log);
 void origin_log_read_upto(struct origin_log *log, uint64_t upto, size_t bytes_max);
 /* Bytes of all units that were ever appended. Shared mode. */
 uint64_t origin_log_appended(const struct origin_log *log);
-/* What is kept beyond the bound. Any thread. */
+/* What is kept beyond the bound, when it was looked last. Any thread. */
 size_t origin_log_beyond(const struct origin_log *log);
 /* Frees them and nulls the caller's pointer. */
 void origin_log_destroy(struct origin_log **log);
@@ -60,6 +61,10 @@ bool origin_log_has_after(const struct origin_log *log, uint16_t origin, uint64_
 /* The write with this sequence, NULL when memory does not have it; good until the next append or
  * skip. */
 struct unit *origin_log_find(const struct origin_log *log, uint16_t origin, uint64_t sequence);
+/* The writes from this sequence on, as far as they stand one behind the other: *count of them, at
+ * least one where memory has that one, else NULL. Good as long. */
+struct unit *const *origin_log_run(const struct origin_log *log, uint16_t origin, uint64_t sequence,
+                                   uint64_t *count);
 /* Bytes of units, their heads included. */
 size_t origin_log_bytes(const struct origin_log *log);
 

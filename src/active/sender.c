@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define WORDS_EACH 3
+/* What is sent next is asked for so many units ahead. */
+#define PREFETCH 8
 
 /* What was sent comes to him or ends the link: so nothing is ever sent twice, even to who left for
  * another link and is back. */
@@ -168,7 +170,7 @@ bool sender_has_all(struct sender *s, const struct origins *o, const struct orig
 static inline void name_origin(struct sender *s, const struct origins *o, uint32_t index,
                                struct buf *out)
 {
-    if (!s->rows[index].named) {
+    if (unlikely(!s->rows[index].named)) {
         frame_put_origin(out, (uint16_t)index, &o->rows[index].id);
         s->rows[index].named = true;
     }
@@ -191,18 +193,19 @@ static uint64_t last_before(const struct sender_row *row, const struct origins *
 }
 
 /* What was earlier than our write `u`, of those who write to the peer by other ways. */
-static void send_causes(struct sender *s, const struct origins *o, const struct origin_log *log,
-                        const struct log_record *u, struct buf *out)
+static __attribute__((noinline)) void send_causes(struct sender *s, const struct origins *o,
+                                                  const struct origin_log *log, struct dot dot,
+                                                  struct buf *out)
 {
     struct frame_clock *causes = mem_alloc(s->count * sizeof(*causes));
     uint32_t count = 0;
     for (uint32_t i = 1; i < s->count; i++) {
         struct sender_row *row = &s->rows[i];
-        if (i == dot_origin(u->dot) || row->requested || o->rows[i].superseded ||
+        if (i == dot_origin(dot) || row->requested || o->rows[i].superseded ||
             memcmp(o->rows[i].id.node, s->peer, ORIGIN_NODE_BYTES) == 0) {
             continue; /* what is requested of us comes in the order of stamps */
         }
-        uint64_t last = last_before(row, o, i, log, u->dot.stamp);
+        uint64_t last = last_before(row, o, i, log, dot.stamp);
         if (last > row->before && last > row->has) {
             name_origin(s, o, i, out);
             causes[count++] = (struct frame_clock){.handle = (uint16_t)i, .position = last};
@@ -215,12 +218,13 @@ static void send_causes(struct sender *s, const struct origins *o, const struct 
     mem_free(causes);
 }
 
-void sender_put(struct sender *s, const struct origins *o, const struct origin_log *log,
-                const struct log_record *write, struct buf *out)
+static ALWAYS_INLINE void put(struct sender *s, const struct origins *o,
+                              const struct origin_log *log, const struct log_record *write,
+                              struct buf *out)
 {
     uint16_t origin = dot_origin(write->dot);
     if (write->has_causes) {
-        send_causes(s, o, log, write, out);
+        send_causes(s, o, log, write->dot, out);
     }
     name_origin(s, o, origin, out);
     frame_put_write(out, origin, dot_sequence(write->dot), write->dot.stamp, write->db,
@@ -228,9 +232,18 @@ void sender_put(struct sender *s, const struct origins *o, const struct origin_l
     s->rows[origin].sent = dot_sequence(write->dot);
 }
 
-static struct log_record record_of(const struct unit *u)
+void sender_put(struct sender *s, const struct origins *o, const struct origin_log *log,
+                const struct log_record *write, struct buf *out)
 {
-    return (struct log_record){u->dot, u->db, u->has_causes, slice_of(u->bytes, u->len)};
+    put(s, o, log, write, out);
+}
+
+static ALWAYS_INLINE void put_unit(struct sender *s, const struct origins *o,
+                                   const struct origin_log *log, const struct unit *u,
+                                   struct buf *out)
+{
+    put(s, o, log, &(struct log_record){u->dot, u->db, u->has_causes, slice_of(u->bytes, u->len)},
+        out);
 }
 
 /* Of the next writes of all requested origins the one with the least stamp, and the one behind it
@@ -265,12 +278,15 @@ static const struct unit *next_unit(const struct sender *s, const struct origins
 static void send_run(struct sender *s, const struct origins *o, const struct origin_log *log,
                      const struct unit *u, const struct unit *behind, size_t end, struct buf *out)
 {
-    uint16_t origin = dot_origin(u->dot);
+    uint64_t count, i = 0;
+    struct unit *const *run = origin_log_run(log, dot_origin(u->dot), dot_sequence(u->dot), &count);
     do {
-        struct log_record write = record_of(u);
-        sender_put(s, o, log, &write, out);
-        u = origin_log_find(log, origin, s->rows[origin].sent + 1);
-    } while (u && out->len < end && (!behind || origins_compare(o, u->dot, behind->dot) < 0));
+        if (i + PREFETCH < count) {
+            __builtin_prefetch(run[i + PREFETCH]);
+        }
+        put_unit(s, o, log, run[i++], out);
+    } while (i < count && out->len < end &&
+             (!behind || origins_compare(o, run[i]->dot, behind->dot) < 0));
 }
 
 bool sender_some(struct sender *s, const struct origins *o, const struct origin_log *log,
@@ -313,8 +329,7 @@ void sender_before(struct sender *s, const struct origins *o, const struct origi
             next = u && (!next || origins_compare(o, u->dot, next->dot) < 0) ? u : next;
         }
         if (next) {
-            struct log_record write = record_of(next);
-            sender_put(s, o, log, &write, out);
+            put_unit(s, o, log, next, out);
         }
     } while (next && out->len < end);
 }

@@ -87,15 +87,28 @@ bool unit_take_words(struct slice *commands, struct unit_command *c)
     return true;
 }
 
-/* The database that a SELECT names; -1 when the command is none, -2 when it is a wrong one. */
-static inline int selected(const struct unit_command *c)
+#define SELECT "select"
+/* What `selected` says of a name as long as that one. */
+static __attribute__((noinline)) int selected_by(const struct unit_command *c)
 {
     int64_t db;
-    if (likely(!slice_equal_nocase(c->argv[0], "select"))) {
+    if (!slice_equal_nocase(c->argv[0], SELECT)) {
         return -1;
     }
     return c->argc == 2 && num_parse_i64(c->argv[1], &db) && db >= 0 && db < DATABASES_MAX ? (int)db
                                                                                            : -2;
+}
+
+/* By the length of its name. */
+static inline bool may_select(const struct unit_command *c)
+{
+    return c->argv[0].len == sizeof(SELECT) - 1;
+}
+
+/* The database that a SELECT names; -1 when the command is none, -2 when it is a wrong one. */
+static inline int selected(const struct unit_command *c)
+{
+    return may_select(c) ? selected_by(c) : -1;
 }
 
 static bool are_commands(struct slice all)
@@ -124,16 +137,16 @@ static ALWAYS_INLINE const char *read_line(const char *at, uint32_t *number)
     return at + 2;
 }
 
-/* The command at c->end, which is whole. */
-static ALWAYS_INLINE void read_command(const struct unit *u, struct unit_command *c)
+/* The command at c->end, which is whole; false, and nothing done, when it has too many words. */
+static ALWAYS_INLINE bool read_few(const struct unit *u, struct unit_command *c)
 {
     uint32_t words, len;
     const char *at = read_line(u->bytes + c->end, &words);
     if (likely(c->capacity == 0 && words <= UNIT_FEW_WORDS)) {
         c->capacity = UNIT_FEW_WORDS;
         c->argv = c->few;
-    } else if ((int)words > c->capacity) {
-        grow(c, (int)words);
+    } else if (unlikely((int)words > c->capacity)) {
+        return false;
     }
     c->offset = c->end;
     c->argc = (int)words;
@@ -145,6 +158,19 @@ static ALWAYS_INLINE void read_command(const struct unit *u, struct unit_command
     }
     c->end = (uint32_t)(at - u->bytes);
     assert(c->end <= u->len);
+    return true;
+}
+
+/* However many they are. */
+static __attribute__((noinline)) void read_command(const struct unit *u, struct unit_command *c)
+{
+    if (!read_few(u, c)) {
+        uint32_t words;
+        read_line(u->bytes + c->end, &words);
+        grow(c, (int)words);
+        bool read = read_few(u, c);
+        assert(read);
+    }
 }
 
 /* ---- memory ---- */
@@ -168,25 +194,7 @@ static __attribute__((noinline)) void next_block(void)
     *filling = (struct block){.used = BLOCK_BEGIN};
 }
 
-static struct unit *allocate(size_t bytes)
-{
-    uint32_t room = (uint32_t)(bytes + 15) & ~(uint32_t)15;
-    if (unlikely(bytes > SMALL_BYTES)) {
-        struct unit *alone = mem_alloc(bytes);
-        alone->place = 0;
-        return alone;
-    }
-    if (unlikely(!filling || BLOCK_BYTES - filling->used < room)) {
-        next_block();
-    }
-    struct unit *u = (struct unit *)((char *)filling + filling->used);
-    u->place = filling->used;
-    filling->used += room;
-    filling->here++;
-    return u;
-}
-
-static void deallocate(struct unit *u)
+void unit_free(struct unit *u)
 {
     struct block *b = (struct block *)((char *)u - u->place);
     if (unlikely(u->place == 0)) {
@@ -200,18 +208,45 @@ static void deallocate(struct unit *u)
     }
 }
 
-struct unit *unit_create_sound(struct dot dot, int db, struct slice commands)
+static inline struct unit *fill(struct unit *u, uint32_t place, struct dot dot, int db,
+                                struct slice commands)
 {
-    assert(commands.len < INT32_MAX && db >= 0 && db < DATABASES_MAX);
-    assert(!KEYDB_DEBUG || are_commands(commands));
-    struct unit *u = allocate(sizeof(*u) + commands.len);
     u->references = 1;
     u->db = (uint16_t)db;
     u->has_causes = u->is_large = false;
     u->dot = dot;
     u->len = (uint32_t)commands.len;
+    u->place = place;
     memcpy(u->bytes, commands.ptr, commands.len);
     return u;
+}
+
+/* Where the block that is being filled has no room. */
+static __attribute__((noinline)) struct unit *create_with_room(struct dot dot, int db,
+                                                               struct slice commands)
+{
+    size_t bytes = sizeof(struct unit) + commands.len;
+    if (bytes > SMALL_BYTES) {
+        return fill(mem_alloc(bytes), 0, dot, db, commands);
+    }
+    next_block();
+    return unit_create_sound(dot, db, commands);
+}
+
+/* Each write comes here: calls stand at ends alone. */
+struct unit *unit_create_sound(struct dot dot, int db, struct slice commands)
+{
+    assert(commands.len < INT32_MAX && db >= 0 && db < DATABASES_MAX);
+    assert(!KEYDB_DEBUG || are_commands(commands));
+    size_t bytes = sizeof(struct unit) + commands.len, room = (bytes + 15) & ~(size_t)15;
+    struct block *b = filling;
+    if (unlikely(bytes > SMALL_BYTES || !b || BLOCK_BYTES - b->used < room)) {
+        return create_with_room(dot, db, commands);
+    }
+    uint32_t place = b->used;
+    b->used += (uint32_t)room;
+    b->here++;
+    return fill((struct unit *)((char *)b + place), place, dot, db, commands);
 }
 
 struct unit *unit_create(struct dot dot, int db, struct slice commands)
@@ -221,25 +256,16 @@ struct unit *unit_create(struct dot dot, int db, struct slice commands)
                : NULL;
 }
 
-struct unit *unit_acquire(struct unit *u)
+/* The same when the next one has many words, or one was read that may be a SELECT. */
+static __attribute__((noinline)) bool read_on(const struct unit *u, struct unit_command *c,
+                                              bool has_read)
 {
-    u->references++;
-    return u;
-}
-
-void unit_release(struct unit *u)
-{
-    if (u && --u->references == 0) {
-        deallocate(u);
-    }
-}
-
-bool unit_command_read(const struct unit *u, struct unit_command *c)
-{
-    while (c->end < u->len) {
-        read_command(u, c);
+    for (; has_read || c->end < u->len; has_read = false) {
+        if (!has_read) {
+            read_command(u, c);
+        }
         int db = selected(c);
-        if (likely(db == -1)) {
+        if (db == -1) {
             c->number++;
             return true;
         }
@@ -247,6 +273,19 @@ bool unit_command_read(const struct unit *u, struct unit_command *c)
     }
     unit_command_end(c);
     return false;
+}
+
+/* Each write comes here: calls stand at ends alone. */
+bool unit_command_read(const struct unit *u, struct unit_command *c)
+{
+    if (unlikely(c->end >= u->len || !read_few(u, c))) {
+        return read_on(u, c, false);
+    }
+    if (unlikely(may_select(c))) {
+        return read_on(u, c, true);
+    }
+    c->number++;
+    return true;
 }
 
 void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c)

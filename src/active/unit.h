@@ -44,8 +44,20 @@ struct unit_command {
 struct unit *unit_create(struct dot dot, int db, struct slice commands) MUST_CHECK;
 /* The same of commands that were written down here: they are, and only debug builds look. */
 struct unit *unit_create_sound(struct dot dot, int db, struct slice commands);
-struct unit *unit_acquire(struct unit *u);
-void unit_release(struct unit *u);
+static inline struct unit *unit_acquire(struct unit *u);
+static inline void unit_release(struct unit *u);
+void unit_free(struct unit *u); /* private: nobody has it */
+static inline struct unit *unit_acquire(struct unit *u)
+{
+    u->references++;
+    return u;
+}
+static inline void unit_release(struct unit *u)
+{
+    if (u && --u->references == 0) {
+        unit_free(u);
+    }
+}
 
 /* A word of a command that is written down, behind "*" and the number of its words. */
 void unit_put_word(struct buf *out, struct slice word);
@@ -54,7 +66,13 @@ void unit_put_number(struct buf *out, uint64_t number);
 /* Before the first command. */
 static inline struct unit_command unit_command_before(const struct unit *u)
 {
-    return (struct unit_command){.db = u->db, .number = UINT32_MAX};
+    struct unit_command c; /* `few` is read only where it was written */
+    c.db = u->db;
+    c.number = UINT32_MAX;
+    c.offset = c.end = 0;
+    c.argc = c.capacity = 0;
+    c.argv = NULL;
+    return c;
 }
 /* Goes to the next command; false, and everything freed, when there is none. Who stops before calls
  * unit_command_end. */

@@ -29,6 +29,9 @@ struct placed_unit {
 #define BLOCK_UNITS 100
 /* What leaves has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
+/* Of a large bound such a part leaves at a time. */
+#define SPARE_PART 64
+#define SPARE_FROM_BYTES ((size_t)256 * 1024)
 struct window_block {
     struct window_block *next;
     uint32_t first, end; /* of them those that are here */
@@ -69,9 +72,14 @@ struct window {
     struct missed_takings missed;
 };
 
-static uint64_t hash_of(uint32_t db, struct slice name)
+static inline uint64_t hash_in(uint32_t db, uint64_t hash)
 {
-    return hash_slice(name) + db * UINT64_C(0x9e3779b97f4a7c15);
+    return hash + db * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline uint64_t hash_of(uint32_t db, struct slice name)
+{
+    return hash_in(db, hash_slice(name));
 }
 
 static struct state_part *states_of(struct window *w, uint64_t hash)
@@ -112,10 +120,11 @@ static const struct unit *last_of(const struct window_queue *q)
     return q->last ? q->last->units[q->last->end - 1].unit : NULL;
 }
 
-static inline struct placed_unit pop_unit(struct window *w, struct window_queue *q)
+/* Behind its first unit, which goes. */
+static inline void pop_unit(struct window *w, struct window_queue *q)
 {
     struct window_block *b = q->first;
-    struct placed_unit popped = b->units[b->first++];
+    struct unit *popped = b->units[b->first++].unit;
     if (b->first + PREFETCH < b->end) {
         __builtin_prefetch(b->units[b->first + PREFETCH].unit);
     }
@@ -124,11 +133,8 @@ static inline struct placed_unit pop_unit(struct window *w, struct window_queue 
         q->last = q->first ? q->last : NULL;
         mem_free(b);
     }
-    if (dot_sequence(popped.unit->dot) > q->swept) {
-        q->swept = dot_sequence(popped.unit->dot);
-    }
-    w->bytes -= popped.unit->len + sizeof(*popped.unit);
-    return popped;
+    w->bytes -= popped->len + sizeof(*popped);
+    unit_release(popped);
 }
 
 static __attribute__((noinline)) void add_block(struct window_queue *q)
@@ -140,11 +146,14 @@ static __attribute__((noinline)) void add_block(struct window_queue *q)
     q->last = b;
 }
 
-static void push_unit(struct window *w, struct window_queue *q, struct placed_unit added)
+static inline bool has_room(const struct window_queue *q)
 {
-    if (!q->last || q->last->end == BLOCK_UNITS) {
-        add_block(q);
-    }
+    return q->last && q->last->end < BLOCK_UNITS;
+}
+
+/* There is room. */
+static inline void push_unit(struct window *w, struct window_queue *q, struct placed_unit added)
+{
     q->last->units[q->last->end++] = added;
     w->bytes += added.unit->len + sizeof(*added.unit);
 }
@@ -157,7 +166,7 @@ void window_destroy(struct window **window)
     }
     for (uint32_t i = 0; i < w->queue_count; i++) {
         while (w->queues[i].first) {
-            unit_release(pop_unit(w, &w->queues[i]).unit);
+            pop_unit(w, &w->queues[i]);
         }
     }
     hot_keys_deinit(&w->hot);
@@ -188,14 +197,14 @@ static inline struct window_queue *queue_of(struct window *w, uint32_t origin)
 
 /* ---- putting in ---- */
 
-static uint32_t db_of(const struct unit_command *command, const struct effect *effect)
+/* FLUSHALL is of no database in particular; nothing else is called by a name so long. */
+static inline uint32_t db_of(const struct unit_command *command, const struct effect *effect)
 {
-    if (effect->class != EFFECT_FLUSH) {
+    if (likely(effect->class != EFFECT_FLUSH)) {
         return (uint32_t)command->db;
     }
-    /* FLUSHALL is of no database in particular. */
-    return slice_equal_nocase(command->argv[0], "flushall") ? 2 * FLUSH_OF
-                                                            : FLUSH_OF + (uint32_t)command->db;
+    return command->argv[0].len == sizeof("flushall") - 1 ? 2 * FLUSH_OF
+                                                          : FLUSH_OF + (uint32_t)command->db;
 }
 
 uint64_t window_member(struct slice member)
@@ -210,25 +219,6 @@ uint64_t window_members(const struct effect *effect, const struct slice *argv)
         members |= window_member(effect_member(effect, argv, i));
     }
     return members;
-}
-
-static ALWAYS_INLINE struct window_effect *add(struct window *w, struct unit *unit,
-                                               const struct unit_command *command,
-                                               const struct effect *effect)
-{
-    uint32_t db = db_of(command, effect);
-    struct slice name = effect->key ? command->argv[effect->key] : SLICE("");
-    struct window_effect *added = window_index_add(&w->index, hash_of(db, name), unit->dot.stamp);
-    added->unit = unit; /* its queue has it as long */
-    added->db = db;
-    if (effect->key) {
-        added->name_at = (uint32_t)(name.ptr - unit->bytes);
-        added->name_len = (uint32_t)name.len;
-    }
-    added->number = command->number;
-    added->offset = command->offset;
-    added->effect = *effect;
-    return added;
 }
 
 static void count_state(struct state_part *part, uint64_t stamp)
@@ -259,33 +249,68 @@ static void add_to_hot(struct window *w, const struct window_effect *added,
     }
 }
 
-void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
-                const struct effect *effect, struct version_vector *cover_take)
+/* What few have: members, a flush, a hot key. Of states their own way says more. */
+static __attribute__((noinline)) void note_more(struct window *w, struct window_effect *added,
+                                                const struct slice *argv)
 {
-    struct window_effect *added = add(w, unit, command, effect);
+    added->members = window_members(&added->effect, argv);
+    w->flushes += added->effect.class == EFFECT_FLUSH;
+    if (added->effect.class != EFFECT_STATE && w->hot.count > 0) {
+        add_to_hot(w, added, argv);
+    }
+}
+
+static __attribute__((noinline)) void add_in_new_segment(struct window *w, struct unit *unit,
+                                                         const struct unit_command *command,
+                                                         const struct effect *effect, uint64_t hash)
+{
+    window_index_make_room(&w->index);
+    window_add(w, unit, command, effect, hash);
+}
+
+/* Each write comes here: calls stand at ends alone. */
+void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
+                const struct effect *effect, uint64_t hash)
+{
+    if (unlikely(!window_index_has_room(&w->index))) {
+        add_in_new_segment(w, unit, command, effect, hash);
+        return;
+    }
+    uint32_t db = db_of(command, effect);
+    struct slice name = effect_key(effect, command->argv);
+    struct window_effect *added = window_index_add(&w->index, hash_in(db, hash), unit->dot.stamp);
+    added->unit = unit; /* its queue has it as long */
+    added->db = db;
+    added->name_at = effect->key > 0 ? (uint32_t)(name.ptr - unit->bytes) : 0;
+    added->name_len = (uint32_t)name.len;
+    added->number = command->number;
+    added->offset = command->offset;
+    added->effect = *effect;
+    if (unlikely(effect->count > 0 || effect->class == EFFECT_FLUSH || w->hot.count > 0)) {
+        note_more(w, added, command->argv);
+    }
+}
+
+uint64_t window_add_state(struct window *w, struct unit *unit, const struct unit_command *command,
+                          const struct effect *effect, struct version_vector *cover_take,
+                          bool hidden)
+{
+    assert(effect->class == EFFECT_STATE);
+    uint64_t number = w->index.next;
+    window_add(w, unit, command, effect, hash_slice(effect_key(effect, command->argv)));
+    struct window_effect *added = window_index_open(&w->index, number);
     added->cover = cover_take;
-    added->members = window_members(effect, command->argv);
-    w->flushes += effect->class == EFFECT_FLUSH;
-    if (effect->class == EFFECT_STATE) {
+    added->hidden = hidden;
+    if (!hidden) {
         count_state(states_of(w, added->hash), unit->dot.stamp);
     }
-    if (w->hot.count > 0) {
+    if (!hidden && w->hot.count > 0) {
         add_to_hot(w, added, command->argv);
     }
+    return number;
 }
 
 /* ---- states that are not seen ---- */
-
-uint64_t window_add_hidden(struct window *w, struct unit *unit, const struct unit_command *command,
-                           const struct effect *effect, struct version_vector *cover_take)
-{
-    assert(effect->class == EFFECT_STATE);
-    struct window_effect *added = add(w, unit, command, effect);
-    added->cover = cover_take;
-    added->members = window_members(effect, command->argv);
-    added->hidden = true;
-    return w->index.next - 1;
-}
 
 struct window_write window_hidden(const struct window *w, uint64_t number, int *db)
 {
@@ -369,7 +394,8 @@ void window_each_waiting(const struct window *w, window_visit_state_fn visit, vo
 
 /* ---- taking out ---- */
 
-static void take_out(struct window *w, struct window_queue *q, struct dot dot, uint64_t number)
+static inline void take_out(struct window *w, struct window_queue *q, struct dot dot,
+                            uint64_t number)
 {
     const struct window_effect *p = window_index_remove(&w->index, number);
     if (dot_sequence(dot) > q->swept_keys) {
@@ -386,56 +412,89 @@ static void take_out(struct window *w, struct window_queue *q, struct dot dot, u
     w->flushes -= p->effect.class == EFFECT_FLUSH;
 }
 
-/* The first unit of the queue is not looked for any more. */
-static void sweep_first(struct window *w, struct window_queue *q)
+/* The queue's first units are not looked for any more: those with stamps up to that, while the
+ * window has more than so many bytes. */
+static void sweep_first(struct window *w, struct window_queue *q, uint64_t upto, size_t bytes)
 {
-    struct placed_unit swept = pop_unit(w, q);
-    if (swept.unit->dot.stamp > w->floor) {
-        w->floor = swept.unit->dot.stamp;
+    while (q->first && w->bytes > bytes && first_of(q)->unit->dot.stamp <= upto) {
+        const struct placed_unit *swept = first_of(q);
+        struct dot dot = swept->unit->dot;
+        w->floor = dot.stamp > w->floor ? dot.stamp : w->floor;
+        q->swept = dot_sequence(dot) > q->swept ? dot_sequence(dot) : q->swept;
+        for (uint32_t i = 0; i < swept->count; i++) {
+            take_out(w, q, dot, swept->first + i);
+        }
+        pop_unit(w, q);
     }
-    for (uint32_t i = 0; i < swept.count; i++) {
-        take_out(w, q, swept.unit->dot, swept.first + i);
-    }
-    unit_release(swept.unit);
 }
 
-static struct window_queue *oldest(const struct window *w)
+/* The queue whose first unit is the oldest; all of its units up to *upto are older than those of
+ * others. */
+static struct window_queue *oldest(const struct window *w, uint64_t *upto)
 {
     struct window_queue *found = NULL;
+    uint64_t least = UINT64_MAX;
+    *upto = UINT64_MAX;
     for (uint32_t i = 0; i < w->queue_count; i++) {
         struct window_queue *q = &w->queues[i];
-        if (q->first &&
-            (!found || first_of(q)->unit->dot.stamp < first_of(found)->unit->dot.stamp)) {
+        uint64_t stamp = q->first ? first_of(q)->unit->dot.stamp : UINT64_MAX;
+        if (q->first && (!found || stamp < least)) {
+            *upto = least;
+            least = stamp;
             found = q;
+        } else if (stamp < *upto) {
+            *upto = stamp;
         }
     }
     return found;
 }
 
+/* A little more than has to go goes at once, so that not every write has to look. */
+static __attribute__((noinline)) void sweep_beyond_bound(struct window *w)
+{
+    uint64_t upto;
+    size_t bytes = w->bytes_max;
+    bytes -= bytes >= SPARE_FROM_BYTES ? bytes / SPARE_PART : 0;
+    while (w->bytes > bytes) {
+        struct window_queue *q = oldest(w, &upto);
+        sweep_first(w, q, upto, bytes);
+    }
+    window_index_trim(&w->index);
+}
+
+static __attribute__((noinline)) void close_with_room(struct window *w, struct unit *unit)
+{
+    uint16_t origin = dot_origin(unit->dot);
+    struct window_queue *q = queue_of(w, origin);
+    assert(!q->last || last_of(q)->dot.stamp < unit->dot.stamp);
+    add_block(q);
+    window_close(w, unit);
+}
+
+/* Each write comes here: calls stand at ends alone. */
 void window_close(struct window *w, struct unit *unit)
 {
-    struct window_queue *q = queue_of(w, dot_origin(unit->dot));
-    assert(!q->last || last_of(q)->dot.stamp < unit->dot.stamp);
+    uint16_t origin = dot_origin(unit->dot);
+    if (unlikely(origin >= w->queue_count || !has_room(&w->queues[origin]))) {
+        close_with_room(w, unit);
+        return;
+    }
+    struct window_queue *q = &w->queues[origin];
+    assert(q->last->end == 0 || last_of(q)->dot.stamp < unit->dot.stamp);
     push_unit(w, q,
               (struct placed_unit){.unit = unit_acquire(unit),
                                    .first = w->open,
                                    .count = (uint32_t)(w->index.next - w->open)});
     w->open = w->index.next;
-    if (w->bytes > w->bytes_max) {
-        while (w->bytes > w->bytes_max) {
-            sweep_first(w, oldest(w));
-        }
-        window_index_trim(&w->index);
+    if (unlikely(w->bytes > w->bytes_max)) {
+        sweep_beyond_bound(w);
     }
 }
 
 void window_sweep(struct window *w, uint64_t stable)
 {
     for (uint32_t i = 0; i < w->queue_count; i++) {
-        struct window_queue *q = &w->queues[i];
-        while (q->first && first_of(q)->unit->dot.stamp <= stable) {
-            sweep_first(w, q);
-        }
+        sweep_first(w, &w->queues[i], stable, 0);
     }
     window_index_trim(&w->index);
     left_states_forget(&w->left_states, stable);
@@ -451,9 +510,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
         if (positions->sequence[i] <= here) {
             continue;
         }
-        while (q->first) {
-            sweep_first(w, q);
-        }
+        sweep_first(w, q, UINT64_MAX, 0);
         q->swept = q->swept_keys = q->swept_clients = positions->sequence[i];
     }
     window_index_trim(&w->index);
@@ -675,7 +732,8 @@ uint64_t window_floor(const struct window *w)
 
 uint64_t window_oldest(const struct window *w)
 {
-    const struct window_queue *q = oldest(w);
+    uint64_t upto;
+    const struct window_queue *q = oldest(w, &upto);
     return q ? first_of(q)->unit->dot.stamp : UINT64_MAX;
 }
 

@@ -64,14 +64,15 @@ struct window *window_create(const struct origins *o, size_t bytes_max);
 void window_set_bound(struct window *w, size_t bytes_max);
 void window_destroy(struct window **w);
 
-/* Puts an effect of a unit in; units of an origin come in the order of their sequences.
- * `cover_take` for a state, else NULL. */
+/* Puts an effect of a unit in, which is no state; units of an origin come in the order of their
+ * sequences. `hash` is its effect_key's (hash_slice). */
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
-                const struct effect *effect, struct version_vector *cover_take);
-/* The same of a state, which nobody sees before window_show (never, if it cannot be begun from);
- * but its key has had it when its unit leaves. Returns its number. */
-uint64_t window_add_hidden(struct window *w, struct unit *unit, const struct unit_command *command,
-                           const struct effect *effect, struct version_vector *cover_take);
+                const struct effect *effect, uint64_t hash);
+/* The same of a state. `hidden`: nobody sees it before window_show (never, if it cannot be begun
+ * from); but its key has had it when its unit leaves. Returns its number. */
+uint64_t window_add_state(struct window *w, struct unit *unit, const struct unit_command *command,
+                          const struct effect *effect, struct version_vector *cover_take,
+                          bool hidden);
 /* It, open, as views have it once it is seen, while its unit is here; the caller frees its argv. */
 struct window_write window_hidden(const struct window *w, uint64_t number, int *db);
 /* Everybody sees it from now on. */
@@ -86,8 +87,8 @@ bool window_waits_no_more(struct window *w, const struct version_vector *also, i
 bool window_has_waiting(const struct window *w);
 /* Takings of lists' elements that found none; what has left the window may be among them. */
 struct missed_takings *window_missed(struct window *w);
-/* The unit is in: what is beyond the bound goes, oldest first. A unit without effects counts too.
- */
+/* The unit is in: what is beyond the bound goes, oldest first; of a large bound a sixty-fourth part
+ * at a time. A unit without effects counts too. */
 void window_close(struct window *w, struct unit *unit);
 /* Drops what has a stamp up to `stable`. */
 void window_sweep(struct window *w, uint64_t stable);

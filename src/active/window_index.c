@@ -10,13 +10,6 @@
 #define SEGMENT_MIN ((uint32_t)512)
 #define SEGMENT_MAX ((uint32_t)1 << 16)
 
-struct window_segment {
-    uint64_t base; /* number of its first effect */
-    uint32_t capacity, used, here;
-    uint32_t *heads; /* by the hash's last bits: place of the newest, from 1; 0: none */
-    struct window_effect effects[];
-};
-
 static struct window_segment *segment_create(uint64_t base, uint32_t capacity)
 {
     struct window_segment *s = mem_alloc(sizeof(*s) + capacity * sizeof(*s->effects));
@@ -33,9 +26,11 @@ static void segment_destroy(struct window_segment *s)
 
 static void let_go(struct window_effect *effect)
 {
-    mem_free(effect->cover);
     effect->unit = NULL;
-    effect->cover = NULL;
+    if (unlikely(effect->cover)) {
+        mem_free(effect->cover);
+        effect->cover = NULL;
+    }
 }
 
 void window_index_deinit(struct window_index *x)
@@ -53,7 +48,7 @@ void window_index_deinit(struct window_index *x)
     *x = (struct window_index){0};
 }
 
-static __attribute__((noinline)) struct window_segment *add_segment(struct window_index *x)
+void window_index_make_room(struct window_index *x)
 {
     uint32_t capacity = SEGMENT_MIN;
     while (capacity < x->here && capacity < SEGMENT_MAX) {
@@ -63,24 +58,7 @@ static __attribute__((noinline)) struct window_segment *add_segment(struct windo
         x->capacity = x->capacity ? 2 * x->capacity : 8;
         x->segments = mem_realloc(x->segments, x->capacity * sizeof(*x->segments));
     }
-    return x->segments[x->count++] = segment_create(x->next, capacity);
-}
-
-struct window_effect *window_index_add(struct window_index *x, uint64_t hash, uint64_t stamp)
-{
-    struct window_segment *s = x->count ? x->segments[x->count - 1] : NULL;
-    if (!s || s->used == s->capacity) {
-        s = add_segment(x);
-    }
-    uint32_t *head = &s->heads[hash & (s->capacity - 1)];
-    struct window_effect *added = &s->effects[s->used++];
-    x->latest = stamp > x->latest ? stamp : x->latest;
-    *added = (struct window_effect){.hash = hash, .latest = x->latest, .before = *head};
-    *head = s->used;
-    s->here++;
-    x->here++;
-    x->next++;
-    return added;
+    x->segments[x->count++] = segment_create(x->next, capacity);
 }
 
 /* The segment that has the number, or the first behind it; x->count: none. */
@@ -120,10 +98,11 @@ const struct window_effect *window_index_remove(struct window_index *x, uint64_t
 {
     uint32_t i = segment_of(x, number);
     assert(i < x->count);
-    struct window_effect *removed = effect_at(x, i, number);
-    let_go(removed);
-    x->gone += --x->segments[i]->here == 0;
+    struct window_segment *s = x->segments[i];
+    struct window_effect *removed = &s->effects[number - s->base];
+    x->gone += --s->here == 0;
     x->here--;
+    let_go(removed);
     return removed;
 }
 

@@ -33,7 +33,13 @@ struct window_effect {
     bool hidden; /* a state that nobody sees: window_add_hidden */
 };
 
-struct window_segment;
+/* Private. */
+struct window_segment {
+    uint64_t base; /* number of its first effect */
+    uint32_t capacity, used, here;
+    uint32_t *heads; /* by the hash's last bits: place of the newest, from 1; 0: none */
+    struct window_effect effects[];
+};
 
 /* Zero: empty. */
 struct window_index {
@@ -47,9 +53,13 @@ struct window_index {
 
 /* Frees what it holds. */
 void window_index_deinit(struct window_index *x);
-/* A new effect of that hash and stamp, otherwise zero, for the caller to fill; it counts as here
- * when its unit is set. */
-struct window_effect *window_index_add(struct window_index *x, uint64_t hash, uint64_t stamp);
+/* Whether there is room for one more; has it made. */
+static inline bool window_index_has_room(const struct window_index *x);
+void window_index_make_room(struct window_index *x);
+/* A new effect of that hash and stamp, for which there is room, otherwise zero, for the caller to
+ * fill; it counts as here when its unit is set. */
+static inline struct window_effect *window_index_add(struct window_index *x, uint64_t hash,
+                                                     uint64_t stamp);
 /* The effect of that number; NULL when it is not here any more. */
 const struct window_effect *window_index_at(const struct window_index *x, uint64_t number);
 /* The same, which is here, for the window to change. */
@@ -61,6 +71,26 @@ const struct window_effect *window_index_remove(struct window_index *x, uint64_t
 void window_index_trim(struct window_index *x);
 /* The first effect that is here from *number on, which becomes its number; NULL: there is none. */
 const struct window_effect *window_index_from(const struct window_index *x, uint64_t *number);
+
+static inline bool window_index_has_room(const struct window_index *x)
+{
+    return x->count > 0 && x->segments[x->count - 1]->used < x->segments[x->count - 1]->capacity;
+}
+
+static inline struct window_effect *window_index_add(struct window_index *x, uint64_t hash,
+                                                     uint64_t stamp)
+{
+    struct window_segment *s = x->segments[x->count - 1];
+    uint32_t *head = &s->heads[hash & (s->capacity - 1)];
+    struct window_effect *added = &s->effects[s->used];
+    x->latest = stamp > x->latest ? stamp : x->latest;
+    *added = (struct window_effect){.hash = hash, .latest = x->latest, .before = *head};
+    *head = ++s->used;
+    s->here++;
+    x->here++;
+    x->next++;
+    return added;
+}
 
 /* A walk through the effects of a hash that are here, from the last that came. */
 struct window_walk {

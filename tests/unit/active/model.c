@@ -498,12 +498,13 @@ static void executor_set_dot(void *context, int db, struct slice key, struct dot
     ((struct model *)context)->dots[db][index_of(key)] = dot;
 }
 
-static void executor_touch(void *context, const struct origins *o, int db, struct slice key,
+static void executor_touch(void *context, const struct origins *o, int db, const struct key *key,
                            struct dot dot)
 {
-    if (executor_exists(context, db, key) &&
-        origins_compare(o, dot, executor_dot(context, db, key)) > 0) {
-        executor_set_dot(context, db, key, dot);
+    assert(key->hash == hash_slice(key->name));
+    if (executor_exists(context, db, key->name) &&
+        origins_compare(o, dot, executor_dot(context, db, key->name)) > 0) {
+        executor_set_dot(context, db, key->name, dot);
     }
 }
 

@@ -54,7 +54,7 @@ static void add_one(struct window *w, uint64_t stamp, int member)
     struct unit_command c = unit_command_before(u);
     struct effect effect;
     assert_true(unit_command_next(u, &c) && effect_of(c.argc, c.argv, 0, &effect));
-    window_add(w, u, &c, &effect, NULL);
+    window_add(w, u, &c, &effect, hash_slice(effect_key(&effect, c.argv)));
     window_close(w, u);
     unit_command_end(&c);
     plain.units[plain.count] = u;

@@ -552,7 +552,7 @@ static void put_in(struct window *w, uint64_t stamp, uint16_t origin, uint64_t s
     struct effect effect;
     while (unit_command_next(u, &c)) {
         for (int i = 0; effect_of(c.argc, c.argv, i, &effect); i++) {
-            window_add(w, u, &c, &effect, NULL);
+            window_add(w, u, &c, &effect, hash_slice(effect_key(&effect, c.argv)));
         }
     }
     window_close(w, u);

@@ -52,6 +52,9 @@ static void add(struct window_index *x)
     plain[end].stamp = stamp;
     plain[end].here = true;
     assert_true(x->next == end);
+    if (!window_index_has_room(x)) {
+        window_index_make_room(x);
+    }
     struct window_effect *e = window_index_add(x, plain[end].hash, stamp);
     assert_true(e->hash == plain[end].hash && e->cover == NULL && e->latest >= stamp);
     e->unit = unit;
