@@ -28,6 +28,10 @@ void streams_gift_add(struct call *c, struct streams_gift *gift, const struct st
     REQUIRES(keyspace_lock);
 /* Sends what was not yet sent. */
 void streams_gift_end(struct call *c, struct streams_gift *gift) REQUIRES(keyspace_lock);
+/* Tells peers of entries that were given and need not be acknowledged, the gift's `ids`: as if they
+ * had been at once. Of a position alone a peer could not know which of those before it were given,
+ * and which had not come there yet. Empties `ids`. */
+void streams_tell_peers_read(struct call *c, struct streams_gift *read) REQUIRES(keyspace_lock);
 /* Propagates that a consumer is there, and how far the group has read; peers have had the latter
  * from what it was given, if it was. */
 void streams_propagate_consumer(struct call *c, struct slice key, const struct stream_group *g,

@@ -203,6 +203,9 @@ static uint64_t deliver(struct call *c, const struct group_read *r, const struct
             if (unlikely(propagate_on)) {
                 streams_gift_add(c, gift, p);
             }
+        } else if (unlikely(propagate_peers)) {
+            char text[STREAM_ID_TEXT_BYTES];
+            propagate_add(&gift->ids, stream_id_format(id, text));
         }
         delivered++;
     } while (delivered != r->count && stream_walk_next(walk));
@@ -311,9 +314,13 @@ static bool serve_stream(struct call *c, const struct group_read *r, int k, bool
                              fresh ? deliver_fresh(c, r, ref.entry, g, consumer, &f, &gift)
                                    : repeat(c, r, ref.entry, g, consumer, r->ids[k], &gift));
     if (unlikely(propagate_on)) {
-        streams_gift_end(c, &gift);
+        if (r->no_ack && fresh) {
+            streams_tell_peers_read(c, &gift);
+        } else {
+            streams_gift_end(c, &gift);
+        }
         if (fresh) {
-            streams_propagate_position(c, ref.key.name, g, !r->no_ack);
+            streams_propagate_position(c, ref.key.name, g, true);
         }
         propagate_nothing(c); /* beyond that */
     }

@@ -39,6 +39,27 @@ void streams_gift_end(struct call *c, struct streams_gift *gift)
     propagate_draft_instead(c, &d);
 }
 
+void streams_tell_peers_read(struct call *c, struct streams_gift *read)
+{
+    struct propagate_draft d = {0};
+    if (read->ids.count == 0) {
+        return;
+    }
+    streams_tell_peers_pending(c,
+                               &(struct streams_pending_told){.key = read->key,
+                                                              .group = read->group,
+                                                              .consumer = &read->consumer,
+                                                              .last_id = read->g->last_id,
+                                                              .delivered_ms = c->now_ms,
+                                                              .deliveries = 1},
+                               &read->ids);
+    propagate_add(&d, SLICE("XACK"));
+    propagate_add(&d, read->key);
+    propagate_add(&d, read->group);
+    propagate_add_draft(&d, &read->ids);
+    propagate_draft_to_peers(c, &d);
+}
+
 void streams_gift_add(struct call *c, struct streams_gift *gift, const struct stream_pending *p)
 {
     char text[STREAM_ID_TEXT_BYTES];

@@ -189,8 +189,8 @@ static void give(struct call *c, const struct keyref *ref, struct stream_group *
 
 /* KEYDB.XPEND key group last-id time deliveries [consumer [id ...]]: the consumer is there, and has
  * these pending, delivered at that time so many times; the group has read up to last-id at least,
- * and what it passes by so is undelivered (unless no id is told: NOACK). Nothing where there is no
- * such group. */
+ * and what it passes by so is undelivered, unless no id is told: somebody said so. Nothing where
+ * there is no such group. */
 WRITE_COMMAND(xpend_command)
 {
     struct keyref ref;

@@ -93,12 +93,60 @@ static void test_undelivered_before_it_is_there(void **state)
     real_group_deinit(&group);
 }
 
+/* Reading without acknowledgement passes by what has not come here yet: it is given to somebody, on
+ * all nodes alike; and what was read is not given again where it comes later. */
+static void test_read_without_acknowledgement(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream");
+    assert_true(real_settle(&group));
+    real_run_one(&group, 0, 0, "xadd s 5-1 f zero");
+    real_run_one(&group, 1, 0, "xadd s 6-1 f one");
+    uint64_t before = real_position(&group, 1);
+    const char *read = "xreadgroup group g c noack streams s >";
+    assert_non_null(strstr(real_run_one(&group, 1, 0, read), "one"));
+    assert_non_null(strstr(real_unit_text(&group, 1, before + 1), "XACK s g 6-1"));
+    assert_true(real_settle(&group));
+    assert_int_equal(real_digest(&group, 1, 0, "s"), real_digest(&group, 0, 0, "s"));
+    const char *reply = real_run_one(&group, 0, 0, read);
+    assert_non_null(strstr(reply, "zero"));
+    assert_null(strstr(reply, "one"));
+    assert_true(real_settle(&group));
+    assert_string_equal(real_run_one(&group, 1, 0, read), "*-1\r\n");
+    assert_int_equal(real_digest(&group, 1, 0, "s"), real_digest(&group, 0, 0, "s"));
+    real_group_deinit(&group);
+}
+
+/* The entry comes behind what somebody has read of it. */
+static void test_read_before_it_is_there(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id writer = {.epoch = 7}, reader = {.epoch = 8};
+    memset(writer.node, 'p', sizeof(writer.node));
+    memset(reader.node, 'q', sizeof(reader.node));
+    const char *has_read =
+        "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n7\r\n$1\r\n1\r\n"
+        "$1\r\nc\r\n$3\r\n5-1\r\n*4\r\n$4\r\nXACK\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n";
+    const char *insert =
+        "*5\r\n$13\r\nKEYDB.XINSERT\r\n$1\r\ns\r\n$3\r\n5-1\r\n$1\r\nf\r\n$4\r\nlate\r\n";
+    real_run_one(&group, 0, 0, "xgroup create s g 0 mkstream");
+    uint64_t later = node_clock(group.node[0])->last;
+    assert_int_equal(real_take(&group, 0, &reader, 1, later + 4, 0, has_read), RECEIVED);
+    assert_int_equal(real_take(&group, 0, &writer, 1, later + 2, 0, insert), RECEIVED);
+    assert_string_equal(real_run_one(&group, 0, 0, "xreadgroup group g c streams s >"), "*-1\r\n");
+    real_group_deinit(&group);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_is_put_back),
         cmocka_unit_test(test_put_back_before_it_is_there),
         cmocka_unit_test(test_undelivered_before_it_is_there),
+        cmocka_unit_test(test_read_without_acknowledgement),
+        cmocka_unit_test(test_read_before_it_is_there),
     };
     return cmocka_run_group_tests(tests, real_setup, real_teardown);
 }
