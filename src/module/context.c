@@ -249,7 +249,11 @@ static void rm_set_module_attribs(RedisModuleCtx *ctx, const char *name, int ver
 
 static int rm_is_module_name_busy(const char *name)
 {
-    return loaded_find(slice_cstr(name)) != NULL;
+    bool busy = loaded_find(slice_cstr(name)) != NULL;
+    if (busy && current) { /* RedisModule_Init asks */
+        loaded_note_fault(current->module, "a module of the name", name, loaded_is_taken);
+    }
+    return busy;
 }
 
 static void rm_set_module_options(RedisModuleCtx *ctx, int options)

@@ -49,6 +49,16 @@ void loaded_remove(struct module *m)
     doubts_set(first ? run_may_need_world : NULL);
 }
 
+const char loaded_is_taken[] = "is there already";
+
+void loaded_note_fault(struct module *m, const char *what, const char *name, const char *why)
+{
+    if (m->loading) {
+        buf_clear(&m->fault);
+        buf_printf(&m->fault, "%s '%s' %s", what, name, why);
+    }
+}
+
 bool loaded_allow_load_aside(void)
 {
     for (const struct module *m = first; m; m = m->next) {
