@@ -26,6 +26,18 @@ bool doubts_command(const struct command *c)
     return c->flags & CMD_WORLD || (may_ask && may_ask(c));
 }
 
+static _Thread_local bool is_spare;
+
+void doubts_set_spare(bool spare)
+{
+    is_spare = spare;
+}
+
+bool doubts_is_spare(void)
+{
+    return is_spare;
+}
+
 /* ---- scripts ---- */
 
 /* Of containers it is not asked which subcommand is meant. */

@@ -21,4 +21,9 @@ bool doubts_call(const struct call *c);
 void doubts_note_script(const struct call *c, bool asks);
 bool doubts_script(const struct call *c);
 
+/* The calling thread has stopped the world for a script, which can go on without it, holding the
+ * keyspace lock: whoever finds that it takes long calls gil_keep_awake, and clears this. */
+void doubts_set_spare(bool spare);
+bool doubts_is_spare(void);
+
 #endif

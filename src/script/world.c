@@ -29,15 +29,17 @@ void world_stop(struct script_run *run) NO_THREAD_SAFETY_ANALYSIS
     keyspace_unlock_exclusive();
     gil_stop_world();
     keyspace_lock_exclusive();
+    doubts_set_spare(true);
     run->has_world = true;
 }
 
 void world_let_go(struct script_run *run) NO_THREAD_SAFETY_ANALYSIS
 {
-    if (run->has_world) {
-        run->has_world = false;
+    if (run->has_world && gil_has_world()) {
+        doubts_set_spare(false);
         gil_keep_awake();
     }
+    run->has_world = false;
 }
 
 void world_leave(struct script_run *run)
@@ -72,7 +74,9 @@ static void call_in_world(struct call *n) NO_THREAD_SAFETY_ANALYSIS
     n->held = ACCESS_WORLD;
     keyspace_unlock_exclusive();
     run_whole(n);
-    keyspace_lock_exclusive();
+    if (n->held == ACCESS_WORLD) { /* else the world has been given back, and the lock kept */
+        keyspace_lock_exclusive();
+    }
     run_take_up(run);
     if (!deferred) {
         waiting_defer(false);

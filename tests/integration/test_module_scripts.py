@@ -181,6 +181,19 @@ def test_one_that_takes_long_can_be_killed(with_modules):
                 other.close()
 
 
+def test_a_command_that_takes_long_is_told_of(make_server):
+    """It is not tried yet, so the script runs in the world, until it yields for long; what others see is whole all the same."""
+    server = make_server({"loadmodule": path_of("blocking"), "busy-reply-threshold": "20"})
+    text = "redis.call('INCR', 'a') local r = redis.call('BL.SPIN') redis.call('INCR', 'b') return r"
+    with server.connect() as c, server.connect() as other:
+        for turn in (1, 2):
+            c.send("EVAL", text, 0)
+            eventually(lambda: b"BUSY" in str(other.call("GET", "a")).encode(), "it takes long")
+            other.ok("BL.END")
+            eventually(lambda: other.call("MGET", "a", "b") == [b"%d" % turn] * 2, "it is over")
+            assert c.read() == b"over"
+
+
 def test_others_see_all_or_nothing(with_modules):
     """Threads that run such scripts beside others that look, write and change functions."""
     server = with_modules()
