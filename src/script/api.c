@@ -153,6 +153,7 @@ static void run_command(lua_State *L, struct script_run *run, struct call *n)
     uint64_t begin = clock_ticks();
     reply_begin(run->reply, run->resp);
     if (unlikely(n->cmd->flags & CMD_MODULE)) {
+        keyspace_assert_exclusive();
         world_call(run, n);
     } else {
         call_run(n);

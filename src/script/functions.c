@@ -351,6 +351,7 @@ static bool push_function(lua_State *L, struct script_run *run)
 }
 
 /* False with an error replied. It may have gone since the last time. */
+static bool find(struct function_call *f) REQUIRES(keyspace_lock);
 static bool find(struct function_call *f)
 {
     struct call *c = f->run.c;

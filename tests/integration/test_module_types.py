@@ -430,6 +430,7 @@ def test_active_replicas(make_node):
         assert content(cb) == content(ca) and ca.call("TYPE", "other") == b"testboxes"
         for c in (ca, cb):  # conflicts are told at the pace of a log of that length
             c.ok("CONFIG", "SET", "repl-backlog-size", "16mb")
+        check_quiet([a, b])  # no value of before is told once more
         before = cb.call("TY.LOADED")
         ca.call("TY.PUSH", "b", "behind")
         eventually(lambda: cb.call("TY.ALL", "b") == ca.call("TY.ALL", "b"), "it comes")
