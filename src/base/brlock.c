@@ -302,6 +302,19 @@ void brlock_release_exclusive(struct brlock *l, unsigned slot) NO_THREAD_SAFETY_
     lock_rank_pop(l->rank);
 }
 
+/* Writers that come when the word is free see the line: it was set before, in the one order. */
+void brlock_downgrade(struct brlock *l, unsigned slot) NO_THREAD_SAFETY_ANALYSIS
+{
+    uint64_t now = clock_ticks();
+    uint32_t before = atomic_exchange(&l->lines[slot].state, LINE_READING);
+    assert(before == LINE_IDLE);
+    (void)before;
+    add_relaxed(&l->stats[slot].exclusive_held_ticks, now);
+    add_relaxed(&l->stats[slot].shared_count, 1);
+    add_relaxed(&l->stats[slot].shared_held_ticks, 0 - now);
+    free_word(l);
+}
+
 bool brlock_writer_waits(const struct brlock *l)
 {
     return atomic_load_explicit(&((struct brlock *)l)->writer.word, memory_order_relaxed) != 0;

@@ -70,6 +70,8 @@ void brlock_release_shared(struct brlock *l, unsigned slot) RELEASE_SHARED(l);
 /* Takes the lock in exclusive mode. The caller does not hold it in any mode. */
 void brlock_acquire_exclusive(struct brlock *l, unsigned slot) ACQUIRE(l);
 void brlock_release_exclusive(struct brlock *l, unsigned slot) RELEASE(l);
+/* From exclusive to shared mode without letting go in between; it does not wait. */
+void brlock_downgrade(struct brlock *l, unsigned slot) RELEASE(l) ACQUIRE_SHARED(l);
 #define BRLOCK_GIVE_UP_NS (10 * 1000 * 1000)
 /* The same for callers that can do without: false, and nothing is held, once *give_up is true,
  * which is looked at while waiting, every BRLOCK_GIVE_UP_NS. */

@@ -118,6 +118,11 @@ bool busy_has_script(void)
     return running.c && (running.kind != BUSY_MODULE || running.within > 0);
 }
 
+bool busy_has_function(void)
+{
+    return busy_has_script() && running.kind != BUSY_SCRIPT;
+}
+
 void busy_end(void)
 {
     lock_acquire(&running.lock);

@@ -26,9 +26,11 @@ enum busy_kind { BUSY_SCRIPT, BUSY_FUNCTION, BUSY_MODULE };
  * call's arguments are borrowed until the end. What begins within another one is a part of it. */
 void busy_begin(enum busy_kind kind, struct slice name, const struct call *c);
 void busy_end(void);
-/* Whether one has begun; whether one of those that have is a script. */
+/* Whether one has begun; whether one of those that have is a script. Exclusive mode. */
 bool busy_has_begun(void);
 bool busy_has_script(void);
+/* Whether it may be a function's, which is a part of the data set. */
+bool busy_has_function(void);
 /* It is about to write for the first time: from now on nobody may end it. False when somebody has
  * already. */
 bool busy_note_write(void) MUST_CHECK;

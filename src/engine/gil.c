@@ -7,6 +7,8 @@
 
 struct brlock gil = {.rank = LOCK_RANK_GIL, .name = "gil"};
 
+static _Thread_local bool has_world;
+
 void gil_wake(void)
 {
     brlock_acquire_shared(&gil, thread_slot());
@@ -21,6 +23,7 @@ void gil_stop_world(void)
 {
     brlock_release_shared(&gil, thread_slot());
     brlock_acquire_exclusive(&gil, thread_slot());
+    has_world = true;
 }
 
 bool gil_try_stop_world(void) NO_THREAD_SAFETY_ANALYSIS
@@ -30,6 +33,7 @@ bool gil_try_stop_world(void) NO_THREAD_SAFETY_ANALYSIS
     }
     brlock_release_shared(&gil, thread_slot());
     if (brlock_try_exclusive(&gil, thread_slot(), keyspace_busy_flag())) {
+        has_world = true;
         return true;
     }
     brlock_acquire_shared(&gil, thread_slot());
@@ -38,8 +42,20 @@ bool gil_try_stop_world(void) NO_THREAD_SAFETY_ANALYSIS
 
 void gil_resume_world(void)
 {
+    has_world = false;
     brlock_release_exclusive(&gil, thread_slot());
     brlock_acquire_shared(&gil, thread_slot());
+}
+
+void gil_keep_awake(void)
+{
+    has_world = false;
+    brlock_downgrade(&gil, thread_slot());
+}
+
+bool gil_has_world(void)
+{
+    return has_world;
 }
 
 void gil_assert_world(void)

@@ -22,6 +22,11 @@ void gil_stop_world(void) RELEASE_SHARED(gil) ACQUIRE(gil);
 bool gil_try_stop_world(void) MUST_CHECK;
 /* And back: all go on. */
 void gil_resume_world(void) RELEASE(gil) ACQUIRE_SHARED(gil);
+/* The same with no moment in between in which another one may stop the world, so the keyspace lock
+ * may be held meanwhile. */
+void gil_keep_awake(void) RELEASE(gil) ACQUIRE_SHARED(gil);
+/* True when it is the calling thread that has stopped the world. */
+bool gil_has_world(void);
 /* For callbacks behind function pointers. */
 void gil_assert_world(void) ASSERT_HELD(gil);
 void gil_assert_awake(void) ASSERT_HELD_SHARED(gil);

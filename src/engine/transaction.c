@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/acl.h"
 #include "engine/busy.h"
+#include "engine/doubts.h"
 #include "engine/execute.h"
 #include "engine/propagate.h"
 #include "keyspace/waiting.h"
@@ -107,16 +108,9 @@ static uint32_t flags_in_queue(uint32_t flags)
     return (flags & ~(uint32_t)(CMD_SOME_NOT_LOADING | CMD_SOME_NOT_STALE)) | some_not;
 }
 
-static bool (*may_need_world)(const struct command *c);
-
-void transaction_set_doubts(bool (*may_need)(const struct command *c))
+static enum call_access access_in_queue(const struct call *c)
 {
-    may_need_world = may_need;
-}
-
-static enum call_access access_in_queue(const struct command *c)
-{
-    return may_need_world && may_need_world(c) ? ACCESS_WORLD : command_access(c);
+    return doubts_call(c) ? ACCESS_WORLD : command_access(c->cmd);
 }
 
 static void enqueue(struct transaction *t, const struct call *c)
@@ -125,7 +119,7 @@ static void enqueue(struct transaction *t, const struct call *c)
         t->capacity = t->capacity ? 2 * t->capacity : 8;
         t->items = mem_realloc(t->items, (size_t)t->capacity * sizeof(*t->items));
     }
-    enum call_access access = access_in_queue(c->cmd);
+    enum call_access access = access_in_queue(c);
     t->items[t->count++] = (struct queued){.cmd = c->cmd,
                                            .request = {c->argc, c->argv, c->blobs},
                                            .keys = c->keys,

@@ -56,10 +56,6 @@ uint32_t transaction_flags(const struct call *c);
  * in the place of transaction_flags. */
 bool transaction_asks(const struct call *c);
 uint32_t transaction_told_flags(const struct call *c) REQUIRES(keyspace_lock);
-/* Commands that need the world now and then, which is not to be had amid a transaction: an EXEC
- * runs in the world while `may_need` says of one in its queue that it may (module/). Called once,
- * at boot or in the world. */
-void transaction_set_doubts(bool (*may_need)(const struct command *c));
 /* The access of a call whose command has CMD_TRANSACTION. See call_access. */
 enum call_access transaction_access(const struct call *c);
 /* End of the batch, for a session that has s->transaction: copies what its queue has borrowed, or

@@ -278,6 +278,11 @@ void waiting_defer(bool defer)
     queues.deferred = defer;
 }
 
+bool waiting_is_deferred(void)
+{
+    return queues.deferred;
+}
+
 /* ---- life ---- */
 
 void waiting_setup(waiting_try try_waiter)

@@ -70,6 +70,7 @@ const struct key *waiting_served_key(void) REQUIRES(keyspace_lock);
 /* While set, nobody is served, though the lock is let go of: for who makes several holds that
  * others must see as one (EXEC in the world). Ends with a hold that clears it. */
 void waiting_defer(bool defer) REQUIRES(keyspace_lock);
+bool waiting_is_deferred(void) REQUIRES(keyspace_lock);
 
 /* For INFO: keys with waiters; those with waiters that want to know when the key is gone. Any
  * thread. */

@@ -71,7 +71,9 @@ static void load(struct call *c, int first_arg, int arg_count) REQUIRES(gil)
         reply_ok(c->reply);
     } else {
         log_warning("MODULE LOAD: %s", buf_cstr(&error));
-        reply_errorf(c->reply, "ERR Error loading the extension: %s", buf_cstr(&error));
+        reply_errorf(c->reply,
+                     "ERR Error loading the extension. Please check the server logs. (%s)",
+                     buf_cstr(&error));
     }
     buf_deinit(&error);
     mem_free(path);

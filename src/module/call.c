@@ -75,6 +75,14 @@ void call_teardown(void)
 
 /* ---- whether it may run ---- */
 
+/* The world is not to be had (world.h). */
+#define NO_WORLD                                                                                   \
+    "ERR this command stops all threads, which cannot be amid what has begun without that: "
+#define NO_WORLD_NOW                                                                               \
+    NO_WORLD "a transaction, or a script that has changed something, can when it runs again"
+#define NO_WORLD_HERE                                                                              \
+    NO_WORLD "no key event, job behind it or handler of a promise can, a timer can"
+
 /* Why a call does not run: errno and an error's text, which the caller frees. */
 struct refusal {
     int error;
@@ -102,10 +110,11 @@ static bool needs_client(const struct command *cmd)
            slice_equal_nocase(command_word(cmd), "replconf");
 }
 
-/* EVAL, FCALL and the like. */
-static bool runs_script(const struct command *cmd)
+/* EVAL, SCRIPT, FUNCTION and the like, and what puts another data set, with its functions, in the
+ * place of this one. */
+static bool moves_scripts(const struct command *cmd)
 {
-    return cmd->categories & CATEGORY_SCRIPTING && cmd->flags & CMD_NOSCRIPT && !cmd->parent;
+    return cmd->categories & CATEGORY_SCRIPTING || slice_equal_nocase(command_word(cmd), "debug");
 }
 
 static bool refuse(struct refusal *r, int error, const char *text)
@@ -192,8 +201,9 @@ static bool is_refused(struct refusal *r, const RedisModuleCtx *ctx, struct call
     if (needs_client(n->cmd)) {
         return refuse(r, ENOTSUP, "ERR modules cannot call this command: it is for clients");
     }
-    if (runs_script(n->cmd) && busy_has_script()) {
-        return refuse(r, ENOTSUP, "ERR a script runs: another one cannot begin within it");
+    if (moves_scripts(n->cmd) && busy_has_script()) {
+        return refuse(r, ENOTSUP,
+                      "ERR a script runs: no other one begins, comes or goes within it");
     }
     return flags & WORDS_CHECK_USER && refuse_user(r, ctx, n);
 }
@@ -291,9 +301,7 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
     bool ran = run_call(ctx, &n, w->flags);
     reply_end(&f->reply);
     if (!ran) {
-        refuse(
-            &refusal, ENOTSUP,
-            "ERR this command stops all threads, which cannot be within a transaction or script");
+        refuse(&refusal, ENOTSUP, ctx->call ? NO_WORLD_NOW : NO_WORLD_HERE);
         return answer_refusal(ctx, &refusal, w->flags);
     }
     if (n.waits) {

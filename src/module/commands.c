@@ -78,6 +78,8 @@ static bool take_category(struct slice word, uint32_t *bits)
 
 /* ---- making ---- */
 
+static const char cannot_be[] = "cannot be: its name, flags or keys";
+
 static bool name_is_valid(const char *name)
 {
     return name[0] && !name[strcspn(name, "| \r\n\t")];
@@ -107,6 +109,7 @@ static struct module_command *make(struct module *m, const char *name, RedisModu
 {
     uint32_t flags = 0;
     if (!name_is_valid(name) || !each_word(words ? words : "", take_flag, &flags)) {
+        loaded_note_fault(m, "the command", name, cannot_be);
         return NULL;
     }
     struct module_command *c = mem_calloc(1, sizeof(*c));
@@ -142,10 +145,12 @@ static void destroy(struct module_command *c)
     mem_free(c);
 }
 
-static int keep(struct module_command *c, const struct command *made)
+/* `made` is NULL where it cannot be, perhaps since one of the name was `there` before. */
+static int keep(struct module_command *c, const struct command *made, const struct command *there)
 {
     struct module *m = c->module;
     if (!made) {
+        loaded_note_fault(m, "the command", c->row.name, there ? loaded_is_taken : cannot_be);
         destroy(c);
         return REDISMODULE_ERR;
     }
@@ -189,7 +194,8 @@ static int rm_create_command(RedisModuleCtx *ctx, const char *name, RedisModuleC
         return REDISMODULE_ERR;
     }
     c->row.keys = range_spec(first, last, step, c->tells_keys);
-    return keep(c, command_add(&c->row, &c->extra));
+    const struct command *there = command_find(slice_cstr(name));
+    return keep(c, command_add(&c->row, &c->extra), there);
 }
 
 static int rm_create_subcommand(RedisModuleCommand *parent, const char *name,
@@ -207,7 +213,8 @@ static int rm_create_subcommand(RedisModuleCommand *parent, const char *name,
     }
     sub->row.arity = -2;
     sub->row.keys = range_spec(first, last, step, sub->tells_keys);
-    return keep(sub, command_add_sub(c, &sub->row, &sub->extra));
+    const struct command *there = command_find_sub(c, slice_cstr(name));
+    return keep(sub, command_add_sub(c, &sub->row, &sub->extra), there);
 }
 
 /* Its own ones only. */
@@ -254,6 +261,8 @@ static int rm_add_category(RedisModuleCtx *ctx, const char *name)
     uint32_t category = command_category_add(name, &taken);
     if (!category) {
         errno = taken ? EBUSY : ENOMEM;
+        loaded_note_fault(ctx->module, "the ACL category", name,
+                          taken ? loaded_is_taken : "finds no place: there are too many");
         return REDISMODULE_ERR;
     }
     ctx->module->categories |= category;

@@ -283,6 +283,7 @@ static struct module_config *create(RedisModuleCtx *ctx, const char *name, enum 
         return NULL;
     }
     if (flags & ~allowed || !name_is_valid(name)) {
+        loaded_note_fault(ctx->module, "the option", name, "cannot be: its name or flags");
         errno = EINVAL;
         return NULL;
     }
@@ -316,11 +317,14 @@ static int enlist(struct module_config *m, const struct config_value *initial)
     m->option.initial = mem_dup(buf_cstr(&text), text.len);
     buf_deinit(&text);
     if (!config_value_parse(m, slice_cstr(m->option.initial), &checked, &why)) {
+        loaded_note_fault(m->module, "the option", m->option.name,
+                          "cannot be: its default is none of its values");
         destroy(m);
         errno = EINVAL;
         return REDISMODULE_ERR;
     }
     if (!config_add(&m->option)) {
+        loaded_note_fault(m->module, "the option", m->option.name, loaded_is_taken);
         destroy(m);
         errno = EALREADY;
         return REDISMODULE_ERR;
@@ -430,6 +434,7 @@ static int rm_load(RedisModuleCtx *ctx)
         fine = load_one(m, &error);
         if (!fine) {
             log_warning("Module '%s': %s: %s", module->name, m->option.name, error);
+            loaded_note_fault(module, "the option", m->option.name, error);
         }
     }
     module->loading_configs = false;

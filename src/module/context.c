@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "engine/busy.h"
+#include "engine/doubts.h"
 #include "engine/execute.h"
 #include "engine/gate.h"
 #include "engine/modules.h"
@@ -249,7 +250,11 @@ static void rm_set_module_attribs(RedisModuleCtx *ctx, const char *name, int ver
 
 static int rm_is_module_name_busy(const char *name)
 {
-    return loaded_find(slice_cstr(name)) != NULL;
+    bool busy = loaded_find(slice_cstr(name)) != NULL;
+    if (busy && current) { /* RedisModule_Init asks */
+        loaded_note_fault(current->module, "a module of the name", name, loaded_is_taken);
+    }
+    return busy;
 }
 
 static void rm_set_module_options(RedisModuleCtx *ctx, int options)
@@ -283,16 +288,26 @@ static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
 
 /* ---- long calls ---- */
 
+/* A script's command goes on without the world, and others are awake: they are told that it takes
+ * long. The keyspace lock is kept beyond the call, until the script is over. */
+static void give_world_back(RedisModuleCtx *ctx) NO_THREAD_SAFETY_ANALYSIS
+{
+    doubts_set_spare(false);
+    gil_keep_awake();
+    ctx->held = ctx->call->held = ACCESS_EXCLUSIVE;
+}
+
 /* From its first Yield on a call is one that may take long, as a script is: past
  * busy-reply-threshold others are told so instead of waiting, and each Yield serves the clients of
  * this thread. Other threads' are served all the time, so nothing is to be done for whoever wants
- * no clients served, nor while the world stands. */
+ * no clients served, nor while the world stands, but for a script. */
 static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
 {
     static struct session nobodys = {.internal = true};
     static const struct call nobodys_call = {.session = &nobodys};
     keyspace_assert_exclusive();
-    if (!(flags & REDISMODULE_YIELD_FLAG_CLIENTS) || ctx->held == ACCESS_WORLD) {
+    if (!(flags & REDISMODULE_YIELD_FLAG_CLIENTS) ||
+        (ctx->held == ACCESS_WORLD && !(ctx->call && doubts_is_spare()))) {
         return;
     }
     gate_set_module_text(busy_reply);
@@ -303,6 +318,9 @@ static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
         ctx->yields = true;
     }
     busy_poll();
+    if (unlikely(ctx->held == ACCESS_WORLD && keyspace_is_busy())) {
+        give_world_back(ctx);
+    }
     if (unlikely(busy_is_at_end())) { /* nobody can take the module's code from where it stands */
         shutdown_at_once();
     }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stats.h"
+#include "engine/busy.h"
 #include "engine/gate.h"
 #include "engine/identity.h"
 #include "engine/tracking.h"
@@ -123,6 +124,13 @@ static int rm_load(RedisModuleCtx *ctx, RedisModuleRdbStream *s, int flags)
         return REDISMODULE_ERR;
     }
     struct loading loading = {.name = s->name};
+    if (busy_has_function()) {
+        log_warning("A module cannot load %s while a function runs: libraries of functions are a "
+                    "part of what is loaded",
+                    s->name);
+        errno = ENOTSUP;
+        return REDISMODULE_ERR;
+    }
     if (identity_is_replica() || dots_wanted || gate_is_loading() || module_is_startup() ||
         !world_run(ctx, load_instead, &loading)) {
         loading.error = ENOTSUP;

@@ -2,7 +2,9 @@
 #include "module/loaded.h"
 
 #include "base/field.h"
+#include "engine/doubts.h"
 #include "module/filters.h"
+#include "module/run.h"
 #include "module/shared_apis.h"
 #include "resp/reply.h"
 
@@ -33,6 +35,7 @@ void loaded_add(struct module *m)
     }
     m->next = NULL;
     *link = m;
+    doubts_set(run_may_need_world);
 }
 
 void loaded_remove(struct module *m)
@@ -43,6 +46,17 @@ void loaded_remove(struct module *m)
         link = &(*link)->next;
     }
     *link = m->next;
+    doubts_set(first ? run_may_need_world : NULL);
+}
+
+const char loaded_is_taken[] = "is there already";
+
+void loaded_note_fault(struct module *m, const char *what, const char *name, const char *why)
+{
+    if (m->loading) {
+        buf_clear(&m->fault);
+        buf_printf(&m->fault, "%s '%s' %s", what, name, why);
+    }
 }
 
 bool loaded_allow_load_aside(void)

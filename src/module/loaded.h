@@ -21,6 +21,7 @@ struct module {
     void *library;            /* dlopen's */
     _Atomic int options;      /* SetModuleOptions */
     bool loading;             /* its OnLoad runs */
+    struct buf fault;         /* what that could not register, last; empty: nothing */
     unsigned running;         /* calls into it that have not returned; keyspace lock, exclusive */
     unsigned blocked;         /* clients that it has blocked; the same */
     unsigned timers;          /* that have not fired; the same */
@@ -40,6 +41,11 @@ struct module *loaded_find(struct slice name);
 /* Puts it at the end of the list; takes it out. */
 void loaded_add(struct module *m);
 void loaded_remove(struct module *m);
+/* Its OnLoad does not get what it wants to register: `why` that is so, for who is told that it has
+ * refused. */
+void loaded_note_fault(struct module *m, const char *what, const char *name, const char *why);
+/* Why a name that is there is not given once more. */
+extern const char loaded_is_taken[];
 /* True when all of them have said REDISMODULE_OPTIONS_HANDLE_REPL_ASYNC_LOAD. Awake. */
 bool loaded_allow_load_aside(void);
 /* What others see of them: MODULE LIST, HELLO; INFO's section. Awake. */

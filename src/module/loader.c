@@ -60,6 +60,7 @@ static void destroy(struct module *m)
     mem_free(m->name);
     mem_free(m->path);
     mem_free(m->args);
+    buf_deinit(&m->fault);
     mem_free(m);
 }
 
@@ -148,7 +149,7 @@ static void tell_change(const struct module *m, unsigned part)
 }
 
 /* Why it is not let in, if it is not. */
-static bool is_refused(const struct module *m, bool agrees, struct buf *error)
+static bool is_refused(struct module *m, bool agrees, struct buf *error)
 {
     if (agrees && m->name && loaded_find(slice_cstr(m->name))) {
         buf_printf(error, "%s: another module has the name '%s'", m->path, m->name);
@@ -161,6 +162,9 @@ static bool is_refused(const struct module *m, bool agrees, struct buf *error)
                !agrees   ? "refused"
                : m->name ? "has options, and has not called RedisModule_LoadConfigs"
                          : "has not called RedisModule_Init");
+    if (!agrees && m->fault.len > 0) {
+        buf_printf(error, ", after it was told that %s", buf_cstr(&m->fault));
+    }
     return true;
 }
 

@@ -3,7 +3,6 @@
 
 #include "engine/info.h"
 #include "engine/modules.h"
-#include "engine/transaction.h"
 #include "module/admin.h"
 #include "module/auth.h"
 #include "module/call.h"
@@ -15,7 +14,6 @@
 #include "module/loader.h"
 #include "module/main_loop.h"
 #include "module/promises.h"
-#include "module/run.h"
 #include "module/server_events.h"
 #include "module/threads.h"
 #include "module/timers.h"
@@ -34,7 +32,6 @@ void module_setup(void)
     modules_set_list(loaded_reply);
     modules_set_allow_load_aside(loaded_allow_load_aside);
     info_set_guests(&module_info_guests);
-    transaction_set_doubts(run_may_need_world);
     fork_setup();
     filters_setup();
     module_auth_setup();
@@ -52,7 +49,6 @@ void module_teardown(void)
     key_events_teardown();
     server_events_teardown();
     info_set_guests(NULL);
-    transaction_set_doubts(NULL);
     fork_teardown();
     filters_teardown();
     module_auth_teardown();

@@ -110,7 +110,9 @@ void run_command(struct call *c) NO_THREAD_SAFETY_ANALYSIS
     } else if (c->held == ACCESS_WORLD) {
         keyspace_lock_exclusive();
         run_held(c);
-        keyspace_unlock_exclusive();
+        if (c->held == ACCESS_WORLD) { /* else it has been given back: context.c, Yield */
+            keyspace_unlock_exclusive();
+        }
     } else {
         run_held(c);
     }

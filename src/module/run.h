@@ -46,7 +46,7 @@ int run_find_channels(const struct command *c, const struct slice *argv, int arg
 bool run_is_barrier(const struct call *c);
 /* The command has made its caller another user; of commands of modules only. */
 void run_note_barrier(const struct command *c);
-/* For transaction_set_doubts: nothing is known of one that was not tried yet. */
+/* For doubts_set: nothing is known of one that was not tried yet. */
 bool run_may_need_world(const struct command *c);
 /* The command has asked for the world where that was not to be had: nothing is known of it again.
  */

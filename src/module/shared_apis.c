@@ -125,6 +125,9 @@ static int rm_export(RedisModuleCtx *ctx, const char *name, void *function)
         apis = a;
     }
     lock_release(&shared_lock);
+    if (!is_free) {
+        loaded_note_fault(ctx->module, "the shared function", name, loaded_is_taken);
+    }
     return is_free ? REDISMODULE_OK : REDISMODULE_ERR;
 }
 

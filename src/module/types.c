@@ -175,7 +175,10 @@ static RedisModuleType *rm_create(RedisModuleCtx *ctx, const char *name, int ver
     keyspace_assert_exclusive();
     struct slice text = slice_cstr(name);
     uint64_t id = module_kind_id(text, version);
-    if (!ctx->module->loading || id == 0 || methods->version == 0 || module_kind_find_name(text)) {
+    bool taken = module_kind_find_name(text) != NULL;
+    if (!ctx->module->loading || id == 0 || methods->version == 0 || taken) {
+        loaded_note_fault(ctx->module, "the type of values", name,
+                          taken ? loaded_is_taken : "cannot be: its name, encver or methods");
         return NULL;
     }
     RedisModuleType *t = mem_calloc(1, sizeof(*t));

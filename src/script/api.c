@@ -15,6 +15,7 @@
 #include "script/debugger.h"
 #include "script/lib_priv.h"
 #include "script/run.h"
+#include "script/world.h"
 
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -151,8 +152,13 @@ static void run_command(lua_State *L, struct script_run *run, struct call *n)
     call_find_keys(n, run->arena);
     uint64_t begin = clock_ticks();
     reply_begin(run->reply, run->resp);
-    call_run(n);
-    while (n->continuation.step && !call_continue(n)) {
+    if (unlikely(n->cmd->flags & CMD_MODULE)) {
+        keyspace_assert_exclusive();
+        world_call(run, n);
+    } else {
+        call_run(n);
+        while (n->continuation.step && !call_continue(n)) {
+        }
     }
     reply_end(run->reply);
     uint64_t ticks = clock_ticks() - begin;
@@ -186,6 +192,12 @@ static void filter_arguments(const struct script_run *run, struct call *n)
     n->argv = request.argv;
 }
 
+/* A call that may be done twice. */
+static bool only_reads(const struct command *cmd)
+{
+    return (cmd->flags & (CMD_READONLY | CMD_MAY_REPLICATE)) == CMD_READONLY;
+}
+
 /* Runs the command of the C function's arguments and pushes its reply, in their place when it has
  * run; true when that is an error. */
 static bool call_command(lua_State *L, struct script_run *run, struct call *n)
@@ -206,6 +218,10 @@ static bool call_command(lua_State *L, struct script_run *run, struct call *n)
         push_rejection(L, n->cmd, slice_cstr(refusal));
         return true;
     }
+    if (unlikely(n->cmd->flags & CMD_MODULE) && world_is_wanted(run, n->cmd)) {
+        return run_begin_anew(L);
+    }
+    run->has_acted |= !only_reads(n->cmd);
     if (n->cmd->flags & CMD_WRITE) {
         begin_to_write(L, run);
     }
@@ -399,6 +415,9 @@ static int redis_log(lua_State *L)
     }
     lib_bytes_put(&line, '\0');
     log_write((enum log_level)(int)level, "%s", line.data);
+    if (run_current()) {
+        run_current()->has_acted = true;
+    }
     return 0;
 }
 

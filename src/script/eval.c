@@ -9,6 +9,7 @@
 #include "script/recent.h"
 #include "script/run.h"
 #include "script/shebang.h"
+#include "script/world.h"
 
 #include <assert.h>
 #include <string.h>
@@ -265,7 +266,10 @@ static void run_script(struct call *c, bool by_sha, bool read_only, struct debug
     }
     e.run.name = slice_of(e.wanted.sha, SHA_CHARS);
     call_observe(c);
-    run_execute(&cache.vm, &e.run);
+    world_enter(&e.run);
+    while (!run_execute(&cache.vm, &e.run)) {
+    }
+    world_leave(&e.run);
 }
 
 void eval_run(struct call *c, bool by_sha, bool read_only)

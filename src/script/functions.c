@@ -5,6 +5,7 @@
 #include "engine/execute.h"
 #include "engine/function_store.h"
 #include "script/api.h"
+#include "script/world.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -339,6 +340,7 @@ struct library *functions_compile(struct slice code, bool trusted, bool new_name
 struct function_call {
     struct script_run run;
     int ref;
+    bool observed;
 };
 
 static bool push_function(lua_State *L, struct script_run *run)
@@ -348,24 +350,39 @@ static bool push_function(lua_State *L, struct script_run *run)
     return true;
 }
 
+/* False with an error replied. It may have gone since the last time. */
+static bool find(struct function_call *f) REQUIRES(keyspace_lock);
+static bool find(struct function_call *f)
+{
+    struct call *c = f->run.c;
+    const struct function *found = functions_find(c->argv[1]);
+    if (!found) {
+        reply_error(c->reply, "ERR Function not found");
+        return false;
+    }
+    f->ref = found->ref;
+    f->run.name = slice_cstr(found->name);
+    f->run.flags = found->flags;
+    if (!run_parse_keys(&f->run) || !run_is_allowed(&f->run)) {
+        return false;
+    }
+    if (!f->observed) {
+        f->observed = true;
+        call_observe(c);
+    }
+    return true;
+}
+
 void functions_call(struct call *c, bool read_only)
 {
-    const struct function *f = functions_find(c->argv[1]);
-    if (!f) {
-        reply_error(c->reply, "ERR Function not found");
-        return;
+    struct function_call f = {.run = {.c = c,
+                                      .is_function = true,
+                                      .command_is_ro = read_only,
+                                      .push_function = push_function}};
+    world_enter(&f.run);
+    while (find(&f) && !run_execute(&all.vm, &f.run)) {
     }
-    struct function_call fc = {.run = {.c = c,
-                                       .name = slice_cstr(f->name),
-                                       .flags = f->flags,
-                                       .is_function = true,
-                                       .command_is_ro = read_only,
-                                       .push_function = push_function},
-                               .ref = f->ref};
-    if (run_parse_keys(&fc.run) && run_is_allowed(&fc.run)) {
-        call_observe(c);
-        run_execute(&all.vm, &fc.run);
-    }
+    world_leave(&f.run);
 }
 
 /* ---- for data sets ---- */

@@ -10,6 +10,7 @@
 #include "script/convert.h"
 #include "script/debugger.h"
 #include "script/libraries.h"
+#include "script/world.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ static struct {
     struct arena arena; /* keys and numbers of one command */
     struct reply reply;
     bool is_set_up;
+    bool begins_anew;       /* the run ends, to begin in the world */
     const char *stack;      /* where the run began */
     uint64_t load_until_ns; /* 0: no library is being loaded */
     uint64_t hooked_ticks;  /* when the hook was last left, or served others */
@@ -43,6 +45,31 @@ unsigned script_flag_of(struct slice name)
 struct script_run *run_current(void)
 {
     return state.current;
+}
+
+struct script_run *run_set_aside(void)
+{
+    struct script_run *run = state.current;
+    state.current = NULL;
+    return run;
+}
+
+void run_take_up(struct script_run *run)
+{
+    assert(!state.current);
+    state.current = run;
+}
+
+bool run_is_killed(void)
+{
+    return busy_is_killed() || state.begins_anew;
+}
+
+int run_begin_anew(lua_State *L)
+{
+    state.begins_anew = true;
+    run_poll(L);
+    return 0;
 }
 
 /* ---- before ---- */
@@ -317,11 +344,14 @@ static void poll_at(lua_State *L, uint64_t now_ticks)
         }
         return;
     }
-    if (clock_ticks_to_ns(now_ticks - state.polled_ticks) >= POLL_NS && !busy_is_killed()) {
+    if (clock_ticks_to_ns(now_ticks - state.polled_ticks) >= POLL_NS && !run_is_killed()) {
         busy_poll();
+        if (unlikely(keyspace_is_busy())) {
+            world_let_go(state.current);
+        }
         state.polled_ticks = state.hooked_ticks = clock_ticks();
     }
-    if (busy_is_killed()) {
+    if (run_is_killed()) {
         /* At each instruction from now on: whatever catches it does not get far. */
         lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
         lua_sethook(state.current->vm->L, on_count, LUA_MASKCOUNT, 1);
@@ -437,6 +467,9 @@ static int run_protected(lua_State *L)
     lua_pushlightuserdata(L, run);
     int status = lua_pcall(L, 2, 1, 2);
     run->c->session->db_index = db_index;
+    if (unlikely(state.begins_anew)) {
+        return 0;
+    }
     if (status == 0) {
         reply_value(L, run);
     } else {
@@ -488,7 +521,7 @@ static void begin(struct vm *vm, struct script_run *run)
     }
     run->vm = vm;
     run->resp = 2;
-    run->has_written = false;
+    run->has_written = run->has_acted = run->asks = state.begins_anew = false;
     run->arena = &state.arena;
     run->reply = &state.reply;
     run->c->session->script = run;
@@ -513,7 +546,7 @@ static void end(struct script_run *run)
     arena_reset(&state.arena);
 }
 
-void run_execute(struct vm *vm, struct script_run *run)
+bool run_execute(struct vm *vm, struct script_run *run)
 {
     lua_State *L = vm->L;
     struct reply_mark before = reply_mark(run->c->reply);
@@ -540,6 +573,13 @@ void run_execute(struct vm *vm, struct script_run *run)
         forget_arguments(L);
     }
     vm_tidy(vm);
+    if (unlikely(state.begins_anew)) {
+        state.begins_anew = false;
+        reply_rewind(run->c->reply, before);
+        world_stop(run);
+        return false;
+    }
+    return true;
 }
 
 void run_teardown(void)

@@ -44,6 +44,9 @@ struct script_run {
     bool has_globals; /* KEYS and ARGV are set */
     bool read_only;   /* writes are refused */
     bool has_written;
+    bool has_acted;       /* done what may not be done twice, since it began */
+    bool has_world;       /* which was stopped for it (world.h) */
+    bool asks;            /* it has called a command that needs the world, or may */
     bool stale;           /* as it began: a replica without its primary, told not to serve that */
     bool short_of_memory; /* as it began: nothing that needs memory before the first write */
     int resp;             /* 2, or 3 after redis.setresp(3) */
@@ -61,10 +64,16 @@ bool run_parse_keys(struct script_run *run) MUST_CHECK;
 bool run_is_allowed(struct script_run *run) MUST_CHECK;
 /* Sets the slots of a new interpreter that runs take (vm.h). May raise. */
 void run_install(lua_State *L);
-/* Runs the script that run->push_function finds, and replies what it returns, or its error. */
-void run_execute(struct vm *vm, struct script_run *run) REQUIRES(keyspace_lock);
+/* Runs the script that run->push_function finds, and replies what it returns, or its error. False:
+ * it has replied nothing, and must be found and run once more, in the world, which stands now
+ * (world.h). */
+bool run_execute(struct vm *vm, struct script_run *run) MUST_CHECK REQUIRES(keyspace_lock);
 /* The script that is running; NULL between scripts, and while a library is loaded. */
 struct script_run *run_current(void);
+/* While one of its commands puts libraries in the place of those that there are: as if none ran;
+ * and back. It is no function. */
+struct script_run *run_set_aside(void);
+void run_take_up(struct script_run *run);
 
 /* Replies an error that is a value of Lua on top of the stack (a table as run_push_error makes, or
  * a text), and pops it. */
@@ -75,10 +84,9 @@ void run_push_error(lua_State *L, const char *text);
 int run_on_error(lua_State *L);
 
 /* True when the script has to end: who catches errors raises them again. */
-static inline bool run_is_killed(void)
-{
-    return busy_is_killed();
-}
+bool run_is_killed(void);
+/* Ends the script, so that run_execute returns false: raises an error that nothing catches. */
+int run_begin_anew(lua_State *L);
 /* What the hook does: looks at the clock, and raises an error when the script has to end. For C
  * code that may go on for long without Lua's instructions. */
 void run_poll(lua_State *L);

@@ -61,3 +61,11 @@ def in_threads(*tasks):
     for thread in threads:
         thread.join()
     assert not faults, faults
+
+
+def rewrites(c):
+    """How often the log was begun anew; -1 while it is."""
+    fields = [dict(line.split(b":", 1) for line in c.call("INFO", "persistence").split(b"\r\n") if b":" in line)
+              for _ in range(2)]  # one that has begun between the two is seen to run
+    runs = fields[1][b"aof_rewrite_in_progress"] != b"0" or fields[0][b"aof_rewrites"] != fields[1][b"aof_rewrites"]
+    return -1 if runs else int(fields[0][b"aof_rewrites"])

@@ -68,6 +68,19 @@ static void write_once(unsigned slot, uint64_t random)
     brlock_release_exclusive(&lock, slot);
 }
 
+/* Goes on reading, and nobody writes in between. */
+static void write_and_read_once(unsigned slot, uint64_t random)
+{
+    brlock_acquire_exclusive(&lock, slot);
+    uint64_t mine = ++one;
+    two++;
+    brlock_downgrade(&lock, slot);
+    for (volatile int i = 0; i < (int)(random >> 55); i++) {
+    }
+    assert(one == mine && two == mine);
+    brlock_release_shared(&lock, slot);
+}
+
 static void read_once(unsigned slot, uint64_t random)
 {
     brlock_acquire_shared(&lock, slot);
@@ -85,8 +98,10 @@ static void *mix(void *arg)
     for (int i = 0; i < MIXER_STEPS; i++) {
         uint64_t random = next_random(&m->seed);
         if ((random >> 40) % 16 < m->writes_in_16) {
-            write_once(slot, random);
+            bool reads_on = (random >> 32) % 4 == 0;
+            (reads_on ? write_and_read_once : write_once)(slot, random);
             m->writes++;
+            m->reads += reads_on;
         } else {
             read_once(slot, random);
             m->reads++;
