@@ -273,9 +273,9 @@ static bool settle(void)
 static const char *difference(void)
 {
     static char key[8];
-    for (int i = 0; i < group.nodes * REAL_DBS * 10; i++) {
-        int node = i / (REAL_DBS * 10), db = i / 10 % REAL_DBS;
-        snprintf(key, sizeof(key), "k%d", i % 10);
+    for (int i = 0; i < group.nodes * REAL_DBS * 12; i++) {
+        int node = i / (REAL_DBS * 12), db = i / 12 % REAL_DBS, number = i % 12;
+        snprintf(key, sizeof(key), "%c%d", number < 10 ? 'k' : 's', number % 10);
         if (real_digest(&group, node, db, key) != real_digest(&group, 0, db, key)) {
             return key;
         }
@@ -823,7 +823,7 @@ static void happen(bool flushes)
     }
 }
 
-static void run_program(uint64_t seed)
+static void run_program(uint64_t seed, bool narrow)
 {
     rand_set_seed(seed);
     size_t log_bytes = 1500 + rand_below(8000);
@@ -832,6 +832,9 @@ static void run_program(uint64_t seed)
         real_group_init_strangers(&group, nodes, log_bytes);
     } else {
         real_group_init(&group, nodes, log_bytes, 0);
+    }
+    if (narrow) {
+        real_narrow(&group);
     }
     for (int i = 0; i < nodes; i++) {
         group.skew_ms[i] = rand_below(3) ? (int64_t)rand_below(7200000) - 3600000 : 0;
@@ -847,7 +850,8 @@ static void run_program(uint64_t seed)
     bool rests = settle();
     const char *wrong = rests ? difference() : "no rest";
     if (wrong) {
-        fail_msg("KEYDB_TEST_PROGRAM=%llu: %s", (unsigned long long)seed, wrong);
+        fail_msg("%sKEYDB_TEST_PROGRAM=%llu: %s", narrow ? "narrow, " : "",
+                 (unsigned long long)seed, wrong);
     }
     end_group();
     local_writes_bound = usual_bound;
@@ -861,12 +865,24 @@ static void test_random_programs_converge(void **state)
     uint64_t count = one ? 1 : many ? strtoull(many, NULL, 10) : PROGRAMS;
     merges = cuts = waits = states = 0;
     for (uint64_t i = first; i < first + count; i++) {
-        run_program(i);
+        run_program(i, false);
     }
     printf("%llu data sets, %llu cut, %llu units that waited, %llu states\n",
            (unsigned long long)merges, (unsigned long long)cuts, (unsigned long long)waits,
            (unsigned long long)states);
     assert_true(one || (merges > 0 && cuts > 0 && waits > 0 && states > 0));
+}
+
+/* About two keys of one type, with two members. */
+static void test_narrow_programs_converge(void **state)
+{
+    (void)state;
+    const char *one = getenv("KEYDB_TEST_PROGRAM"), *many = getenv("KEYDB_TEST_NARROW");
+    uint64_t first = one ? strtoull(one, NULL, 10) : 1;
+    uint64_t count = one ? 1 : many ? strtoull(many, NULL, 10) : PROGRAMS;
+    for (uint64_t i = first; i < first + count; i++) {
+        run_program(i, true);
+    }
 }
 
 int main(void)
@@ -890,6 +906,7 @@ int main(void)
         cmocka_unit_test(test_what_both_have_is_told_by_digests),
         cmocka_unit_test(test_libraries_come_along),
         cmocka_unit_test(test_random_programs_converge),
+        cmocka_unit_test(test_narrow_programs_converge),
     };
     return cmocka_run_group_tests(tests, real_setup, real_teardown);
 }
