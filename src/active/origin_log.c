@@ -11,9 +11,6 @@
 #define FIRST_CAPACITY 16
 /* What is dropped has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
-/* Of a large bound such a part is dropped at a time. */
-#define SPARE_PART 64
-#define SPARE_FROM_BYTES ((size_t)256 * 1024)
 
 /* ring[sequence & (capacity - 1)] for first <= sequence < end. */
 struct ring {
@@ -182,7 +179,7 @@ static __attribute__((noinline)) void trim(struct origin_log *log)
 {
     struct ring *from;
     uint64_t limit;
-    size_t spare = log->bytes_max >= SPARE_FROM_BYTES ? log->bytes_max / SPARE_PART : 0;
+    size_t spare = unit_spare(log->bytes_max);
     size_t max = bound(log) - spare;
     log->trim_at = log->appended + spare;
     while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {

@@ -8,8 +8,7 @@
  * whole data set. Of what memory has dropped the disk may keep much more (log_reserve.h), for
  * readers who take it from there.
  *
- * Where a large bound is reached, a sixty-fourth part of it goes at a time: so often it is looked
- * what is to go.
+ * Where the bound is reached some more goes (unit_spare): so often it is looked what is to go.
  *
  * State: keyspace (exclusive mode); units are shared, and immutable. */
 #ifndef ACTIVE_ORIGIN_LOG_H

@@ -175,6 +175,16 @@ static __attribute__((noinline)) void read_command(const struct unit *u, struct 
 
 /* ---- memory ---- */
 
+#define SPARE_PART 64
+#define SPARE_FROM_BYTES ((size_t)256 * 1024)
+#define SPARE_MAX_BYTES ((size_t)4 << 20)
+
+size_t unit_spare(size_t bytes_max)
+{
+    size_t spare = bytes_max >= SPARE_FROM_BYTES ? bytes_max / SPARE_PART : 0;
+    return spare < SPARE_MAX_BYTES ? spare : SPARE_MAX_BYTES;
+}
+
 /* Units leave much as they came, so small ones stand one behind the other in blocks, which go as a
  * whole: a write pays for no allocation of its own. Sanitizers are to see each by itself. */
 struct block {

@@ -59,6 +59,11 @@ static inline void unit_release(struct unit *u)
     }
 }
 
+/* Of what is kept of units up to a bound so much goes at a time when that is reached, so that not
+ * every write has to look: a sixty-fourth part, not more than is done in some milliseconds; nothing
+ * of a small bound. */
+size_t unit_spare(size_t bytes_max);
+
 /* A word of a command that is written down, behind "*" and the number of its words. */
 void unit_put_word(struct buf *out, struct slice word);
 void unit_put_number(struct buf *out, uint64_t number);

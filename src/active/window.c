@@ -29,9 +29,6 @@ struct placed_unit {
 #define BLOCK_UNITS 100
 /* What leaves has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
-/* Of a large bound such a part leaves at a time. */
-#define SPARE_PART 64
-#define SPARE_FROM_BYTES ((size_t)256 * 1024)
 struct window_block {
     struct window_block *next;
     uint32_t first, end; /* of them those that are here */
@@ -453,8 +450,7 @@ static struct window_queue *oldest(const struct window *w, uint64_t *upto)
 static __attribute__((noinline)) void sweep_beyond_bound(struct window *w)
 {
     uint64_t upto;
-    size_t bytes = w->bytes_max;
-    bytes -= bytes >= SPARE_FROM_BYTES ? bytes / SPARE_PART : 0;
+    size_t bytes = w->bytes_max - unit_spare(w->bytes_max);
     while (w->bytes > bytes) {
         struct window_queue *q = oldest(w, &upto);
         sweep_first(w, q, upto, bytes);

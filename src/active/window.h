@@ -87,8 +87,8 @@ bool window_waits_no_more(struct window *w, const struct version_vector *also, i
 bool window_has_waiting(const struct window *w);
 /* Takings of lists' elements that found none; what has left the window may be among them. */
 struct missed_takings *window_missed(struct window *w);
-/* The unit is in: what is beyond the bound goes, oldest first; of a large bound a sixty-fourth part
- * at a time. A unit without effects counts too. */
+/* The unit is in: what is beyond the bound goes, oldest first, and some more (unit_spare). A unit
+ * without effects counts too. */
 void window_close(struct window *w, struct unit *unit);
 /* Drops what has a stamp up to `stable`. */
 void window_sweep(struct window *w, uint64_t stable);

@@ -654,6 +654,39 @@ static void test_window(void **state)
     origins_deinit(&o);
 }
 
+/* Of a large one a part leaves at a time, from both origins alike; of a very large one no more than
+ * takes some milliseconds. */
+static void test_a_full_window_drops_a_part(void **state)
+{
+    (void)state;
+    const size_t bound = 512 * 1024;
+    struct origins o;
+    struct origin_id a = origin_of('a', 1), b = origin_of('b', 1);
+    origins_init(&o);
+    origins_enter(&o, &a);
+    origins_enter(&o, &b);
+    struct window *w = window_create(&o, bound);
+    size_t drops = 0;
+    for (uint64_t s = 1; s <= 16000; s++) {
+        size_t before = window_bytes(w);
+        put_in(w, s, 1 + s % 2, (s + 1) / 2, "RPUSH list element");
+        size_t now = window_bytes(w);
+        assert_true(now <= bound);
+        if (now < before) {
+            drops++;
+            assert_true(now > bound - bound / 64 - 200);
+            /* What is gone is what was oldest. */
+            assert_true(window_oldest(w) == window_floor(w) + 1);
+        }
+    }
+    assert_true(drops > 10 && drops < 16000 / 50);
+    window_destroy(&w);
+    origins_deinit(&o);
+    assert_int_equal(unit_spare((size_t)64 << 10), 0);
+    assert_int_equal(unit_spare(bound), bound / 64);
+    assert_int_equal(unit_spare((size_t)64 << 30), (size_t)4 << 20);
+}
+
 /* So many states of 400 bytes are told, where 100 bytes a tenth of a second are allowed. */
 static int states_told(struct conflicts *d, int64_t from_ms, int64_t upto_ms)
 {
@@ -756,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_the_last_write_outlives_the_bound),
         cmocka_unit_test(test_what_is_held_is_kept),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_a_full_window_drops_a_part),
         cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_states_have_a_pace),
     };
