@@ -297,7 +297,7 @@ $(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | libs-present
 	$(Q)$(compile) $(ALL_CPPFLAGS) -Itests/unit $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 
 # So many programs with everything in them: gold, which binutils brings, links each in a third of the time. With the
-# optimiser in the linker (LTO=1) it is left alone.
+# optimiser in the linker (LTO=1) it is left alone; so are tests of tools, with which it does not get along under ASan.
 unit_link = $(link)$(if $(LTO:0=),, $(unit_linker))
 unit_linker := $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
 
@@ -318,7 +318,7 @@ unit_tools_libs := $(foreach t,$(tool_dirs) common,$(if $(filter $(t),$(tool_par
 $(filter $(BUILD)/unit/tools/%,$(unit_progs)): $(BUILD)/unit/%: $(BUILD)/unit/%.o \
     $(call unit_helpers,tools) $(unit_tools_libs)
 	$(call say,LINK,$@)
-	$(unit_link) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	$(link) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    $(TOOLS_LIBS) $(TEST_LIBS)
 
 # ---- Modules that tests load: tests/modules/*.c, each a shared object of its own, compiled with what
