@@ -30,7 +30,7 @@ struct window_effect {
     uint32_t name_at, name_len; /* in the unit's bytes */
     uint32_t number, offset;    /* of the command in the unit */
     struct effect effect;
-    bool hidden; /* a state that nobody sees: window_add_hidden */
+    bool hidden; /* a state that nobody sees: window_add_state */
 };
 
 /* Private. */
