@@ -2,6 +2,7 @@
 #include "engine/doubts.h"
 
 #include "base/hash.h"
+#include "engine/gil.h"
 
 #include <stdatomic.h>
 
@@ -36,6 +37,14 @@ void doubts_set_spare(bool spare)
 bool doubts_is_spare(void)
 {
     return is_spare;
+}
+
+void doubts_give_back(void) NO_THREAD_SAFETY_ANALYSIS
+{
+    if (is_spare) {
+        is_spare = false;
+        gil_keep_awake();
+    }
 }
 
 /* ---- scripts ---- */

@@ -21,9 +21,13 @@ bool doubts_call(const struct call *c);
 void doubts_note_script(const struct call *c, bool asks);
 bool doubts_script(const struct call *c);
 
-/* The calling thread has stopped the world for a script, which can go on without it, holding the
- * keyspace lock: whoever finds that it takes long calls gil_keep_awake, and clears this. */
+/* The calling thread has stopped the world for a script or a transaction, which can go on without
+ * it, holding the keyspace lock. */
 void doubts_set_spare(bool spare);
 bool doubts_is_spare(void);
+/* What runs there takes long: the world goes on, if it was so; nothing else is done otherwise. The
+ * keyspace lock is held in exclusive mode, and is kept by who has stopped the world, who finds that
+ * it has not got it any more (gil_has_world). */
+void doubts_give_back(void);
 
 #endif

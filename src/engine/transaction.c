@@ -429,8 +429,9 @@ static void run_whole(struct call *n)
     }
 }
 
-/* The world stands still, but who holds it does not hold the keyspace. */
-static void run_in_world(struct call *n) NO_THREAD_SAFETY_ANALYSIS
+/* The world stands still, but who holds it does not hold the keyspace. False: the call took long,
+ * and was let off the world (`spare`); the keyspace lock is held from then on. */
+static bool run_in_world(struct call *n, bool spare) NO_THREAD_SAFETY_ANALYSIS
 {
     n->held = n->cmd->flags & CMD_MODULE ? ACCESS_WORLD : command_access(n->cmd);
     if (n->held == ACCESS_EXCLUSIVE) {
@@ -438,7 +439,12 @@ static void run_in_world(struct call *n) NO_THREAD_SAFETY_ANALYSIS
     } else if (n->held == ACCESS_SHARED) {
         keyspace_lock_shared();
     }
+    doubts_set_spare(spare && n->held >= ACCESS_EXCLUSIVE);
     run_whole(n);
+    doubts_set_spare(false);
+    if (unlikely(!gil_has_world())) {
+        return false;
+    }
     if (n->held == ACCESS_SHARED) {
         keyspace_unlock_shared();
     }
@@ -451,6 +457,23 @@ static void run_in_world(struct call *n) NO_THREAD_SAFETY_ANALYSIS
     if (n->held == ACCESS_EXCLUSIVE) {
         keyspace_unlock_exclusive();
     }
+    return true;
+}
+
+/* Behind the last call that needs the world for sure, an EXEC of a client can go on without. */
+static bool can_spare_world(const struct call *exec, const struct execution *x)
+{
+    return exec->session->owner && !exec->nested && !exec->session->internal &&
+           x->ran > x->needs_world;
+}
+
+static int last_world_call(const struct execution *x)
+{
+    int last = x->count;
+    while (last > 0 && !(x->calls[last - 1].cmd->flags & CMD_WORLD)) {
+        last--;
+    }
+    return last;
 }
 
 /* The user, or what it may do, may have changed since the call was queued. */
@@ -462,7 +485,7 @@ static void check_again(struct call *n)
     }
 }
 
-static void run_nested(const struct call *exec, struct call *n)
+static void run_nested(struct call *exec, struct call *n)
 {
     n->db = db_at(n->session->db_index); /* SELECT may be among those before */
     n->reply = exec->reply;
@@ -471,7 +494,8 @@ static void run_nested(const struct call *exec, struct call *n)
         check_again(n);
     }
     if (exec->held == ACCESS_WORLD) {
-        run_in_world(n);
+        bool stands = run_in_world(n, can_spare_world(exec, exec->session->execution));
+        exec->held = stands ? ACCESS_WORLD : ACCESS_EXCLUSIVE;
     } else {
         n->held = exec->held;
         run_whole(n);
@@ -480,7 +504,7 @@ static void run_nested(const struct call *exec, struct call *n)
 
 /* Runs it; its reply goes to nobody while the client wants none (CLIENT REPLY, which may be among
  * the calls). */
-static void run_muted(const struct call *exec, struct call *n)
+static void run_muted(struct call *exec, struct call *n)
 {
     struct reply_mark before = reply_mark(exec->reply);
     run_nested(exec, n);
@@ -527,6 +551,8 @@ static void defer_waiters(const struct call *exec, bool defer) NO_THREAD_SAFETY_
         keyspace_lock_exclusive();
         waiting_defer(defer);
         keyspace_unlock_exclusive();
+    } else {
+        waiting_defer(defer); /* the world was given back */
     }
 }
 
@@ -549,7 +575,11 @@ static void run_queue(struct call *exec, struct execution *x)
     x->begin_ticks = clock_ticks();
     x->timed_ticks = 0;
     s->execution = x;
-    defer_waiters(exec, true);
+    bool in_world = exec->held == ACCESS_WORLD;
+    if (in_world) {
+        x->needs_world = last_world_call(x);
+        defer_waiters(exec, true);
+    }
     if (exec->held >= ACCESS_EXCLUSIVE) {
         propagate_begin_unit();
     }
@@ -568,7 +598,9 @@ static void run_queue(struct call *exec, struct execution *x)
         }
     }
     end_unit(exec);
-    defer_waiters(exec, false);
+    if (in_world) {
+        defer_waiters(exec, false);
+    }
     exec->reply->errors = errors; /* theirs, not EXEC's */
     x->ticks = clock_ticks() - x->begin_ticks - x->timed_ticks;
     s->execution = NULL;

@@ -290,10 +290,9 @@ static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
 
 /* A script's command goes on without the world, and others are awake: they are told that it takes
  * long. The keyspace lock is kept beyond the call, until the script is over. */
-static void give_world_back(RedisModuleCtx *ctx) NO_THREAD_SAFETY_ANALYSIS
+static void give_world_back(RedisModuleCtx *ctx)
 {
-    doubts_set_spare(false);
-    gil_keep_awake();
+    doubts_give_back();
     ctx->held = ctx->call->held = ACCESS_EXCLUSIVE;
 }
 

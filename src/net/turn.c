@@ -753,8 +753,10 @@ static void run_world(struct server_thread *t, struct batch_client *bc) NO_THREA
     run_call(t, bc, bc->count - 1, &slow_ticks);
     t->batch->running = NULL;
     bc->wrote |= commit_appended() != log_before;
-    if (stopped) {
+    if (stopped && likely(call->held == ACCESS_WORLD)) {
         gil_resume_world();
+    } else if (stopped) { /* it was given back, and the lock kept (engine/doubts.h) */
+        keyspace_unlock_exclusive();
     }
     note_pieces(bc, pieces_begin, reply_end(&t->reply));
     reclaim_run();

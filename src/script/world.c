@@ -33,12 +33,9 @@ void world_stop(struct script_run *run) NO_THREAD_SAFETY_ANALYSIS
     run->has_world = true;
 }
 
-void world_let_go(struct script_run *run) NO_THREAD_SAFETY_ANALYSIS
+void world_let_go(struct script_run *run)
 {
-    if (run->has_world && gil_has_world()) {
-        doubts_set_spare(false);
-        gil_keep_awake();
-    }
+    doubts_give_back();
     run->has_world = false;
 }
 
@@ -46,6 +43,8 @@ void world_leave(struct script_run *run)
 {
     if (unlikely(run->has_world || run->asks)) {
         doubts_note_script(run->c, run->asks);
+    }
+    if (unlikely(run->has_world)) {
         world_let_go(run);
     }
 }

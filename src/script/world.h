@@ -28,7 +28,8 @@ bool world_is_wanted(const struct script_run *run, const struct command *cmd) MU
 void world_stop(struct script_run *run) REQUIRES(keyspace_lock);
 /* Runs one of its calls, of a module's command. */
 void world_call(struct script_run *run, struct call *n) REQUIRES(keyspace_lock);
-/* From here on its commands do without: others are awake again. */
+/* From here on its commands do without, its own world or that of its EXEC: others are awake again,
+ * if it could be spared. */
 void world_let_go(struct script_run *run);
 
 #endif

@@ -194,6 +194,53 @@ def test_a_command_that_takes_long_is_told_of(make_server):
             assert c.read() == b"over"
 
 
+def test_a_transaction_with_a_command_that_takes_long(make_server):
+    """The same of EXEC; what stands behind it in the queue runs, and is seen with it."""
+    server = make_server({"loadmodule": path_of("blocking"), "busy-reply-threshold": "20"})
+    with server.connect() as c, server.connect() as waiter:
+        others = [server.connect() for _ in range(6)]
+        for turn in (1, 2):
+            waiter.send("BLPOP", "l", "0")
+            eventually(lambda: b"blocked_clients:1" in others[0].call("INFO", "clients"), "it waits")
+            c.ok("MULTI")
+            for words in (("RPUSH", "l", "a"), ("INCR", "a"), ("BL.SPIN",), ("INCR", "b"), ("RPUSH", "l", "b")):
+                assert c.call(*words) == b"QUEUED"
+            c.send("EXEC")
+            for other in others:
+                eventually(lambda: b"BUSY" in str(other.call("GET", "a")).encode(), "it takes long")
+            others[-1].ok("BL.END")
+            assert c.read() == [1, turn, b"over", turn, 2]
+            assert waiter.read() == [b"l", b"a"]
+            for other in others:
+                assert other.call("MGET", "a", "b") == [b"%d" % turn] * 2
+            c.call("DEL", "l")
+        for other in others:
+            other.close()
+
+
+def test_a_script_in_a_transaction_can_be_killed(with_modules):
+    """From any thread, though it names a command for which the world stands."""
+    server = with_modules({"busy-reply-threshold": "50"}, files=("dump.rdb", "kept.rdb"))
+    others = [server.connect() for _ in range(6)]
+    with server.connect() as c:
+        for _ in range(2):
+            c.ok("MULTI")
+            c.call("SET", "k", "1")
+            c.call("EVAL", "if not KEYS[1] then while true do end end redis.call('EX.SET', 'a', 'b')", 0)
+            c.call("GET", "k")
+            c.send("EXEC")
+            for other in others:
+                eventually(lambda: b"BUSY" in (other.call("GET", "k") or b""), "it takes long")
+            others[-1].ok("SCRIPT", "KILL")
+            first, second, third = c.read()
+            assert (first, third) == (b"OK", b"1") and b"killed by user" in str(second).encode()
+            for other in others:
+                assert other.call("GET", "k") == b"1"
+            c.call("DEL", "k")
+    for other in others:
+        other.close()
+
+
 def test_others_see_all_or_nothing(with_modules):
     """Threads that run such scripts beside others that look, write and change functions."""
     server = with_modules()
