@@ -26,7 +26,7 @@ struct execution {
     struct call *calls;        /* EXEC's */
     int count, ran, accounted;
     int needs_world; /* in the world: so many calls, up to the last that needs it for sure */
-    uint32_t flags; /* of all their commands together (enum command_flag) */
+    uint32_t flags;  /* of all their commands together (enum command_flag) */
     enum call_access access;
     struct slice refusal; /* why nothing is run (EXECABORT); ptr NULL: it is */
     uint64_t begin_ticks,

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define PROGRAMS 150
-#define NARROW UNIT_LONG(150)
+#define NARROW UNIT_LONG(40)
 #define STEPS 250
 #define LOG_BYTES ((size_t)16 << 20)
 
