@@ -288,8 +288,8 @@ static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
 
 /* ---- long calls ---- */
 
-/* A script's command goes on without the world, and others are awake: they are told that it takes
- * long. The keyspace lock is kept beyond the call, until the script is over. */
+/* A command of a script or a transaction goes on without the world, and others are awake: they are
+ * told that it takes long. The keyspace lock is kept beyond the call, until that is over. */
 static void give_world_back(RedisModuleCtx *ctx)
 {
     doubts_give_back();
@@ -299,7 +299,7 @@ static void give_world_back(RedisModuleCtx *ctx)
 /* From its first Yield on a call is one that may take long, as a script is: past
  * busy-reply-threshold others are told so instead of waiting, and each Yield serves the clients of
  * this thread. Other threads' are served all the time, so nothing is to be done for whoever wants
- * no clients served, nor while the world stands, but for a script. */
+ * no clients served, nor while the world stands, unless it can be spared. */
 static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
 {
     static struct session nobodys = {.internal = true};
