@@ -13,6 +13,7 @@
 #include "engine/propagate.h"
 #include "engine/shutdown.h"
 #include "module/replicate.h"
+#include "module/users.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -104,6 +105,7 @@ void context_leave(RedisModuleCtx *ctx)
     if (unlikely(modules_listen)) {
         modules_tell(true);
     }
+    users_settle(ctx);
     context_end_unit(ctx);
     ctx->module->running--;
     current = ctx->around;
@@ -158,6 +160,7 @@ void context_end(RedisModuleCtx *ctx)
     if (unlikely(modules_listen) && !ctx->call && !ctx->looks) {
         modules_tell(!call_running); /* of what it has done, as one with it */
     }
+    users_settle(ctx);
     context_end_unit(ctx);
     arena_deinit(&ctx->pool);
     ctx->module->running--;
