@@ -215,7 +215,7 @@ def test_replicas_come_and_go(both, make_server):
         r.ok("REPLICAOF", "127.0.0.1", port)
         seen = []
         eventually(lambda: seen.extend(log(c, "replica")) or len(seen) == 1, "it is online")
-        r.ok("REPLICAOF", "NO", "ONE")
+        eventually(lambda: r.call("REPLICAOF", "NO", "ONE") == b"OK", "it has loaded what it got")
         eventually(lambda: seen.extend(log(c, "replica")) or len(seen) == 2, "it has gone")
         assert seen == [b"replica 0", b"replica 1"]
 

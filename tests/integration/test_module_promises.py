@@ -207,8 +207,9 @@ def test_what_logs_are_told(promising):
 
 def test_a_replica(promising):
     primary = promising({"repl-diskless-sync-delay": "0"})
-    replica = promising({"replicaof": "127.0.0.1 %d" % primary.port}, files=["dump.rdb"])
+    replica = promising(files=["dump.rdb"])
     with primary.connect() as c, replica.connect() as r:
+        r.ok("REPLICAOF", "127.0.0.1", primary.port)
         eventually(lambda: b"master_link_status:up" in r.call("INFO", "replication"), "the link", 30)
         for i in range(20):
             c.call("PR.THEN", "!", "out", "BLPOP", "q", "0")
