@@ -11,6 +11,7 @@ static struct {
     int count;
     struct acl_user *default_user;
     const struct acl_clients *clients;
+    struct acl_nested *nested; /* state: keyspace */
 } acl;
 
 /* ---- users by name ---- */
@@ -175,17 +176,46 @@ void acl_close_listeners(const struct acl_user *user, const struct acl_user *now
     }
 }
 
+/* It is somebody else's from now on, and nobody's in what it may do. */
+static void take_from_user(struct session *s)
+{
+    auth_note_change(s);
+    acl_start_session(s);
+    s->authenticated = false;
+}
+
 static bool close_client(struct session *s, void *context)
 {
     struct closing *c = context;
     if (s->acl == c->user) {
-        /* It is somebody else's from now on, and nobody's in what it may do. */
-        auth_note_change(s);
-        acl_start_session(s);
-        s->authenticated = false;
+        take_from_user(s);
         acl.clients->close(s, s == c->caller);
     }
     return true;
+}
+
+void acl_begin_nested(struct acl_nested *n)
+{
+    n->outer = acl.nested;
+    acl.nested = n;
+}
+
+void acl_end_nested(struct acl_nested *n)
+{
+    struct acl_nested **at = &acl.nested;
+    while (*at != n) {
+        at = &(*at)->outer;
+    }
+    *at = n->outer;
+}
+
+void acl_take_nested(const struct acl_user *user)
+{
+    for (struct acl_nested *n = acl.nested; n; n = n->outer) {
+        if (n->session->acl == user) {
+            take_from_user(n->session);
+        }
+    }
 }
 
 void acl_close_clients(const struct acl_user *user, const struct session *caller)
@@ -194,15 +224,20 @@ void acl_close_clients(const struct acl_user *user, const struct session *caller
     if (acl.clients) {
         acl.clients->each(close_client, &c);
     }
+    acl_take_nested(user);
 }
 
-static bool move_client(struct session *s, void *context)
+static void move(struct session *s, const struct closing *c)
 {
-    const struct closing *c = context;
     if (s->acl == c->user) {
         s->acl = c->now;
         s->user = c->now->name;
     }
+}
+
+static bool move_client(struct session *s, void *context)
+{
+    move(s, context);
     return true;
 }
 
@@ -211,6 +246,9 @@ void acl_move_clients(const struct acl_user *user, const struct acl_user *now)
     struct closing c = {user, now, NULL};
     if (acl.clients) {
         acl.clients->each(move_client, &c);
+    }
+    for (struct acl_nested *n = acl.nested; n; n = n->outer) {
+        move(n->session, &c);
     }
 }
 

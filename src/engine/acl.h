@@ -118,6 +118,17 @@ bool acl_unlisted_set(struct acl_user *user, const struct slice *rules, int coun
 void acl_close_clients(const struct acl_user *user, const struct session *caller) REQUIRES(gil);
 /* Makes the clients that are a user's another's; nobody is told. */
 void acl_move_clients(const struct acl_user *user, const struct acl_user *now) REQUIRES(gil);
+/* A session that is no client's, while a call within another runs with the rights of some user: it
+ * follows what becomes of that one, as clients do, and outlives it as a session of the default
+ * user's. State: keyspace. */
+struct acl_nested {
+    struct session *session;
+    struct acl_nested *outer;
+};
+void acl_begin_nested(struct acl_nested *n);
+void acl_end_nested(struct acl_nested *n);
+/* The user is about to go. With the keyspace lock in exclusive mode, or in the world. */
+void acl_take_nested(const struct acl_user *user);
 /* Calls `visit` for all there are. World. */
 void acl_unlisted_each(void (*visit)(struct acl_user *user));
 

@@ -38,6 +38,7 @@ void acl_unlisted_destroy(struct acl_user **user)
         mem_free(unlisted.users);
         unlisted.users = NULL;
     }
+    acl_take_nested(*user);
     acl_user_destroy(*user);
     *user = NULL;
 }

@@ -34,6 +34,7 @@ struct frame {
     struct arena arena;
     struct reply reply;
     struct session session;
+    struct acl_nested nested; /* that session, while the call runs */
     struct frame *next;
 };
 
@@ -361,7 +362,10 @@ static RedisModuleCallReply *rm_call(RedisModuleCtx *ctx, const char *name, cons
     va_end(arguments);
     f->session.proto = fine ? proto_of(ctx, w.flags) : 2;
     errno = fine ? 0 : EBADF;
+    f->nested.session = &f->session;
+    acl_begin_nested(&f->nested);
     RedisModuleCallReply *reply = fine ? call_filtered(ctx, f, &w) : NULL;
+    acl_end_nested(&f->nested);
     int error = errno;
     frame_give_back(f);
     errno = error;

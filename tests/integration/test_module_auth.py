@@ -300,6 +300,23 @@ def test_rights_are_asked_when_the_world_stands(kept):
             c.ok("MODULE", "LOAD", path_of("keeper"))
 
 
+def test_a_user_goes_amid_its_own_calls(kept):
+    """What runs with its rights goes on with the default user's, as clients do that are closed after their reply."""
+    with kept.connect() as c:
+        c.ok("MODULE", "LOAD", path_of("example"))
+        c.ok("ACL", "SETUSER", "default", "-set")
+        for as_user in ("none", "default"):  # both run in the world from now on
+            assert c.call("K.AS", as_user, "EX.CALL", "forward", "-", "CONFIG", "SET", "hz", "10") == b"OK"
+        c.ok("ACL", "SETUSER", "w", "on", ">x", "~*", "+@all")
+        script = "redis.call(unpack(ARGV)) return {redis.pcall('get', 'k'), redis.pcall('set', 'k', 'v')}"
+        for user, goes in (("w", ("EX.CALL", "forward", "-", "ACL", "DELUSER", "w")), ("-", ("K.FREE",))):
+            assert c.call("K.RULE", "+@all") == c.call("K.RULE", "~*") == 0
+            reply = c.call("K.AS", user, "EVAL", script, "0", *goes)
+            assert reply[0] is None and b"NOPERM" in reply[1], reply
+        assert c.call("ACL", "USERS") == [b"default", b"u"]
+        assert c.call("K.AS", "-", "ACL", "WHOAMI") == b"keeper-own"
+
+
 def test_categories(make_server):
     server = make_server({"loadmodule": [path_of("keeper"), "mine", "a b", "read", "other", "mine"],
                           "enable-module-command": "yes"})
