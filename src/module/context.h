@@ -70,7 +70,8 @@ void context_begin(RedisModuleCtx *ctx, struct module *m, enum call_access held)
 /* The same at a time that is known, in exclusive mode. */
 void context_begin_at(RedisModuleCtx *ctx, struct module *m, int64_t now_ms)
     REQUIRES(keyspace_lock);
-/* Frees what the context looks after, and ends the unit of what it has told. */
+/* Frees what the context looks after, and ends the unit of what it has told. Of a command, a timer
+ * or a thread it may let go of the lock for a moment before that (users_settle). */
 void context_end(RedisModuleCtx *ctx) REQUIRES(keyspace_lock);
 
 /* A context that outlives calls, on the heap: of no call, with m (NULL: nobody's). Any thread,
