@@ -172,9 +172,9 @@ static void end_of_input(struct server_thread *t, struct client *c)
 static ALWAYS_INLINE void received(struct server_thread *t, struct client *c, const char *target,
                                    size_t room, ssize_t got)
 {
-    t->traffic.reads++;
+    stats_add(STAT_READS, 1);
     if (likely(got > 0)) {
-        t->traffic.in_bytes += (uint64_t)got;
+        stats_add(STAT_NET_INPUT_BYTES, (uint64_t)got);
         c->net_in_bytes += (uint64_t)got;
         c->active_s = t->mono_s;
         bool parses = take(t, c, target, (size_t)got);

@@ -31,7 +31,7 @@ static void fail(struct client *c)
 
 static void note_sent(struct client *c, size_t sent)
 {
-    c->thread->traffic.out_bytes += sent;
+    stats_add(STAT_NET_OUTPUT_BYTES, sent);
     c->net_out_bytes += sent;
 }
 
@@ -39,7 +39,7 @@ static void note_sent(struct client *c, size_t sent)
  * is marked then). */
 static inline size_t judge_send(struct client *c, ssize_t sent)
 {
-    c->thread->traffic.writes++;
+    stats_add(STAT_WRITES, 1);
     if (likely(sent > 0)) {
         note_sent(c, (size_t)sent);
         return (size_t)sent;

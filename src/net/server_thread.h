@@ -80,9 +80,6 @@ struct server_thread {
     struct event *timer;
     int64_t timer_ms; /* when it fires (clock_mono); INT64_MAX: never */
 
-    struct {
-        uint64_t reads, writes, in_bytes, out_bytes;
-    } traffic;                                 /* of this turn; goes to the statistics at its end */
     struct recent recent_input, recent_output; /* bytes of a client's buffers */
     char *input;                               /* INPUT_BUFFER_BYTES */
     size_t input_used;

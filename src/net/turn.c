@@ -865,8 +865,9 @@ static void keep_transaction(struct client *c)
 static inline void finish_client(struct server_thread *t, struct batch_client *bc)
 {
     struct client *c = bc->client;
-    if (unlikely(bc->replied == bc->carried) || unlikely(c->flags & CLIENT_PEER_CLOSED)) {
-        input_receive_later(t, c);
+    if ((unlikely(bc->replied == bc->carried) && bc->count > 0) ||
+        unlikely(c->flags & CLIENT_PEER_CLOSED)) {
+        input_receive_later(t, c); /* it waits for no reply: more may have come */
     }
     if (unlikely(c->flags & CLIENT_CLOSE_AFTER_REPLY) && output_is_empty(c)) {
         client_close_asap(c);
@@ -980,7 +981,6 @@ void turn_run(struct server_thread *t)
         feeds_run_woken(t);
     }
     stats_add(STAT_TURNS, 1);
-    turn_count_traffic(t);
     if (client_memory_is_limited()) {
         client_memory_keep(t);
     }

@@ -1,5 +1,5 @@
-/* Accounts of what a turn has run and moved: calls at the end of their phase, traffic at the end of
- * the turn. Who shows figures (INFO) has what was done so far accounted before. */
+/* Accounts of what a turn has run: calls at the end of their phase. Who shows figures (INFO) has
+ * what was done so far accounted before. */
 #include "net/turn_priv.h"
 
 #include "base/clock.h"
@@ -7,8 +7,6 @@
 #include "engine/execute.h"
 #include "engine/parked.h"
 #include "engine/transaction.h"
-
-#include <string.h>
 
 void turn_charge_hold(struct batch *b)
 {
@@ -72,17 +70,6 @@ void turn_account_phase(struct server_thread *t)
     account_done(t, t->batch->phase_calls);
 }
 
-void turn_count_traffic(struct server_thread *t)
-{
-    if (t->traffic.reads | t->traffic.writes) {
-        stats_add(STAT_READS, t->traffic.reads);
-        stats_add(STAT_WRITES, t->traffic.writes);
-        stats_add(STAT_NET_INPUT_BYTES, t->traffic.in_bytes);
-        stats_add(STAT_NET_OUTPUT_BYTES, t->traffic.out_bytes);
-        memset(&t->traffic, 0, sizeof(t->traffic));
-    }
-}
-
 /* Of the phase that runs. Its time so far is charged to those of its calls that are done. */
 static void settle_phase(struct server_thread *t)
 {
@@ -108,5 +95,4 @@ void turn_account_so_far(void)
     if (t->batch->running->execution) {
         transaction_settle(t->batch->running->execution, t->wall_us);
     }
-    turn_count_traffic(t);
 }

@@ -80,8 +80,6 @@ struct batch {
 void turn_charge_hold(struct batch *b);
 /* turn_account.c: charges the phase's time to its calls in equal shares. Statistics, slow log. */
 void turn_account_phase(struct server_thread *t);
-/* turn_account.c: what was read and sent in this turn goes to the statistics. */
-void turn_count_traffic(struct server_thread *t);
 
 /* turn.c: runs what is left of a client's ordinary calls. */
 void turn_run_client(struct server_thread *t, struct batch_client *bc);

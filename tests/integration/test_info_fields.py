@@ -9,6 +9,7 @@ import pytest
 from integration import info_moves, info_moves_stats
 from lib.bounds import eventually
 from lib.info_fields import LISTED, Look, Stage, normal, run_move
+from lib.resp import encode
 from lib.server import parse_info
 
 pytestmark = pytest.mark.any_threads
@@ -135,6 +136,26 @@ def test_own_deeds_are_seen(make_server, make_oracle, how):
             eventually(lambda: c.call("CLIENT", "LIST").count(b"\n") == 1, "others have gone")
             found.append(told(c.call("INFO", "everything"), before_it(c, how)))
     assert found[0] == found[1]
+
+
+def test_who_has_gone_is_counted(server):
+    """A client that CLIENT LIST no longer shows has left nothing to be counted: what it read, ran and was sent stands
+    in INFO, on whichever thread it was."""
+    counts = ("total_commands_processed", "total_reads_processed", "total_writes_processed", "total_net_input_bytes")
+    pipeline = b"".join(encode("SET", "k", n) for n in range(700))
+    with server.connect() as c:
+        for _ in range(60):
+            others = [server.connect() for _ in range(8)]
+            for other in others:
+                other.call("PING")
+            for other in others:
+                other.send_raw(pipeline)
+            for other in others:
+                other.close()
+            eventually(lambda: c.call("CLIENT", "LIST").count(b"\n") == 1, "others have gone", pause_s=0)
+            first, second = (parse_info(c.call("INFO", "stats")) for _ in range(2))
+            moved = {name: int(second[name]) - int(first[name]) for name in counts}
+            assert moved == {name: 1 for name in counts} | {"total_net_input_bytes": len(encode("INFO", "stats"))}
 
 
 def test_slow_log_and_latency_see_what_was_before(client):
