@@ -196,6 +196,24 @@ void acl_close_clients(const struct acl_user *user, const struct session *caller
     }
 }
 
+static bool move_client(struct session *s, void *context)
+{
+    const struct closing *c = context;
+    if (s->acl == c->user) {
+        s->acl = c->now;
+        s->user = c->now->name;
+    }
+    return true;
+}
+
+void acl_move_clients(const struct acl_user *user, const struct acl_user *now)
+{
+    struct closing c = {user, now, NULL};
+    if (acl.clients) {
+        acl.clients->each(move_client, &c);
+    }
+}
+
 static void remove_user(struct acl_user *user, const struct session *caller) REQUIRES(gil)
 {
     bool found;

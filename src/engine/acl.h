@@ -105,15 +105,19 @@ void acl_teardown(void);
 
 /* One that may nothing. */
 struct acl_user *acl_unlisted_create(struct slice name);
+/* One that may do what another may. */
+struct acl_user *acl_unlisted_copy(const struct acl_user *user);
 /* Frees it and nulls the caller's pointer. No session is this user's any more. */
 void acl_unlisted_destroy(struct acl_user **user);
-/* Applies rules to it, as acl_set_user: all of them or none. Of one that sessions are, in the
- * world: their threads look at it while they parse. */
+/* Applies rules to it, as acl_set_user: all of them or none. No session is this user, since their
+ * threads look at theirs while they parse. */
 bool acl_unlisted_set(struct acl_user *user, const struct slice *rules, int count,
                       struct buf *error) MUST_CHECK;
 /* Closes the clients that are a user's, and makes them nobody's; `caller` (may be NULL) after its
  * reply. */
 void acl_close_clients(const struct acl_user *user, const struct session *caller) REQUIRES(gil);
+/* Makes the clients that are a user's another's; nobody is told. */
+void acl_move_clients(const struct acl_user *user, const struct acl_user *now) REQUIRES(gil);
 /* Calls `visit` for all there are. World. */
 void acl_unlisted_each(void (*visit)(struct acl_user *user));
 

@@ -19,6 +19,13 @@ struct acl_user *acl_unlisted_create(struct slice name)
     return user;
 }
 
+struct acl_user *acl_unlisted_copy(const struct acl_user *user)
+{
+    struct acl_user *copy = acl_unlisted_create(slice_cstr(user->name));
+    acl_user_copy(copy, user);
+    return copy;
+}
+
 void acl_unlisted_destroy(struct acl_user **user)
 {
     unsigned i = 0;

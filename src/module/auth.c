@@ -288,11 +288,7 @@ static int rm_with_user(RedisModuleCtx *ctx, RedisModuleUser *user,
                         RedisModuleUserChangedFunc changed, void *user_data, uint64_t *client_id)
 {
     keyspace_assert_exclusive();
-    int result = become(ctx, user_acl(user), changed, user_data, client_id);
-    if (result == REDISMODULE_OK) {
-        user_note_session(user);
-    }
-    return result;
+    return become(ctx, user_for_session(user), changed, user_data, client_id);
 }
 
 static int rm_with_acl_user(RedisModuleCtx *ctx, const char *name, size_t len,

@@ -217,11 +217,28 @@ static void run_whole(struct call *n)
     }
 }
 
-static void run_in_world(void *call)
+/* What a call is made with. */
+struct making {
+    RedisModuleCtx *ctx;
+    struct call *call;
+    struct arena *arena;
+    unsigned flags;
+    struct refusal refusal;
+    bool is_refused;
+};
+
+/* Commands, users and options may have changed while the world was waited for. */
+static void run_in_world(void *making)
 {
-    struct call *n = call;
-    n->held = ACCESS_WORLD;
-    run_whole(n);
+    struct making *m = making;
+    struct call *n = m->call;
+    n->cmd = find_command(n->argv, n->argc);
+    m->is_refused = is_refused(&m->refusal, m->ctx, n, m->flags);
+    if (!m->is_refused) {
+        call_find_keys(n, m->arena);
+        n->held = ACCESS_WORLD;
+        run_whole(n);
+    }
 }
 
 /* Whom the call's changes are told to. */
@@ -249,21 +266,22 @@ static void run_aimed(RedisModuleCtx *ctx, struct call *n, unsigned flags)
     propagate_aim(aimed);
 }
 
-static bool run_call(RedisModuleCtx *ctx, struct call *n, unsigned flags)
+/* False when it is refused. */
+static bool run_call(struct making *m)
 {
+    struct call *n = m->call;
     uint64_t begin = clock_ticks();
-    bool ran = true;
-    if (n->cmd->flags & CMD_WORLD) { /* administration: no log is told of it */
-        ran = world_run(ctx, run_in_world, n);
-    } else {
-        run_aimed(ctx, n, flags);
+    if (!(n->cmd->flags & CMD_WORLD)) {
+        run_aimed(m->ctx, n, m->flags);
+    } else if (!world_run(m->ctx, run_in_world, m)) { /* administration: no log is told of it */
+        m->is_refused = refuse(&m->refusal, ENOTSUP, m->ctx->call ? NO_WORLD_NOW : NO_WORLD_HERE);
     }
     uint64_t ticks = clock_ticks() - begin;
     n->duration_ticks = ticks ? ticks : 1;
-    if (ran) {
+    if (!m->is_refused) {
         call_account(n, 1, 0, n->now_ms * 1000);
     }
-    return ran;
+    return !m->is_refused;
 }
 
 static RedisModuleCallReply *answer_refusal(RedisModuleCtx *ctx, struct refusal *r, unsigned flags)
@@ -280,7 +298,6 @@ static RedisModuleCallReply *answer_refusal(RedisModuleCtx *ctx, struct refusal 
 static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, const struct words *w)
     REQUIRES(keyspace_lock)
 {
-    struct refusal refusal = {0};
     struct call n = {.argc = w->argc,
                      .argv = w->argv,
                      .reply = &f->reply,
@@ -288,21 +305,21 @@ static RedisModuleCallReply *call_words(RedisModuleCtx *ctx, struct frame *f, co
                      .now_ms = ctx->now_ms,
                      .nested = true,
                      .awaited = w->flags & WORDS_MAY_WAIT};
+    struct making m = {.ctx = ctx, .call = &n, .arena = &f->arena, .flags = w->flags};
     n.cmd = find_command(n.argv, n.argc);
     n.db = db_at(f->session.db_index);
-    if (is_refused(&refusal, ctx, &n, w->flags)) {
-        return answer_refusal(ctx, &refusal, w->flags);
+    if (is_refused(&m.refusal, ctx, &n, w->flags)) {
+        return answer_refusal(ctx, &m.refusal, w->flags);
     }
     if (w->flags & WORDS_DRY_RUN) {
         return NULL;
     }
     call_find_keys(&n, &f->arena);
     reply_begin(&f->reply, f->session.proto);
-    bool ran = run_call(ctx, &n, w->flags);
+    bool ran = run_call(&m);
     reply_end(&f->reply);
     if (!ran) {
-        refuse(&refusal, ENOTSUP, ctx->call ? NO_WORLD_NOW : NO_WORLD_HERE);
-        return answer_refusal(ctx, &refusal, w->flags);
+        return answer_refusal(ctx, &m.refusal, w->flags);
     }
     if (n.waits) {
         return promises_make(ctx, &n, targets_of(w->flags));

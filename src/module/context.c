@@ -13,6 +13,7 @@
 #include "engine/propagate.h"
 #include "engine/shutdown.h"
 #include "module/replicate.h"
+#include "module/users.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -104,6 +105,7 @@ void context_leave(RedisModuleCtx *ctx)
     if (unlikely(modules_listen)) {
         modules_tell(true);
     }
+    users_settle(ctx);
     context_end_unit(ctx);
     ctx->module->running--;
     current = ctx->around;
@@ -158,6 +160,7 @@ void context_end(RedisModuleCtx *ctx)
     if (unlikely(modules_listen) && !ctx->call && !ctx->looks) {
         modules_tell(!call_running); /* of what it has done, as one with it */
     }
+    users_settle(ctx);
     context_end_unit(ctx);
     arena_deinit(&ctx->pool);
     ctx->module->running--;
@@ -288,8 +291,8 @@ static void *rm_pool_alloc(RedisModuleCtx *ctx, size_t bytes)
 
 /* ---- long calls ---- */
 
-/* A script's command goes on without the world, and others are awake: they are told that it takes
- * long. The keyspace lock is kept beyond the call, until the script is over. */
+/* A command of a script or a transaction goes on without the world, and others are awake: they are
+ * told that it takes long. The keyspace lock is kept beyond the call, until that is over. */
 static void give_world_back(RedisModuleCtx *ctx)
 {
     doubts_give_back();
@@ -299,7 +302,7 @@ static void give_world_back(RedisModuleCtx *ctx)
 /* From its first Yield on a call is one that may take long, as a script is: past
  * busy-reply-threshold others are told so instead of waiting, and each Yield serves the clients of
  * this thread. Other threads' are served all the time, so nothing is to be done for whoever wants
- * no clients served, nor while the world stands, but for a script. */
+ * no clients served, nor while the world stands, unless it can be spared. */
 static void rm_yield(RedisModuleCtx *ctx, int flags, const char *busy_reply)
 {
     static struct session nobodys = {.internal = true};

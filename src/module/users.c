@@ -13,24 +13,23 @@
 #include <string.h>
 
 struct RedisModuleUser {
-    struct acl_user *own; /* NULL: the server's user `name` */
+    struct acl_user *own; /* what it may do, as no session looks at it; NULL: the server's `name` */
+    struct acl_user *worn; /* a copy of it that its sessions are; NULL: none was */
     char *name;
-    bool has_sessions; /* some client is, or was, this user: its rules change in the world */
 };
 
-/* Users that are to go, and whose clients are still there. State: keyspace; the count is atomic. */
+/* Sessions of `from`, which then goes, are to be of `to` (NULL: closed): that needs the world, and
+ * so waits until nobody's call is amid. State: keyspace; the count is atomic. */
+struct move {
+    struct acl_user *from, *to;
+};
 static struct {
-    struct acl_user **users;
+    struct move *moves; /* the first is the oldest: sessions may move on from one to the next */
     _Atomic unsigned count;
-} doomed;
+} pending;
 
 /* How often the cron looks for them. */
 #define LOOK_PERIOD_MS 100
-
-void user_note_session(RedisModuleUser *user)
-{
-    user->has_sessions = true;
-}
 
 const struct acl_user *user_acl(const RedisModuleUser *user)
 {
@@ -52,67 +51,88 @@ static RedisModuleUser *rm_create(const char *name)
     return create(acl_unlisted_create(text), text);
 }
 
-/* ---- the end of a user ---- */
+/* ---- sessions of users ---- */
 
-/* Closes its clients, the caller after its reply. The world stands. */
-static void destroy_alone(void *own) NO_THREAD_SAFETY_ANALYSIS
+static void note_move(struct acl_user *from, struct acl_user *to)
 {
-    struct acl_user *user = own;
-    const RedisModuleCtx *ctx = context_current();
-    acl_close_clients(user, ctx ? ctx->session : NULL);
-    acl_unlisted_destroy(&user);
+    unsigned count = atomic_load(&pending.count);
+    pending.moves = mem_realloc(pending.moves, (count + 1) * sizeof(*pending.moves));
+    pending.moves[count] = (struct move){from, to};
+    atomic_store(&pending.count, count + 1);
 }
 
-static void doom(struct acl_user *user)
+const struct acl_user *user_for_session(RedisModuleUser *user)
 {
-    unsigned count = atomic_load(&doomed.count);
-    doomed.users = mem_realloc(doomed.users, (count + 1) * sizeof(struct acl_user *));
-    doomed.users[count] = user;
-    atomic_store(&doomed.count, count + 1);
+    if (!user->own) {
+        return user_acl(user);
+    }
+    if (!user->worn) {
+        user->worn = acl_unlisted_copy(user->own);
+    }
+    return user->worn;
+}
+
+/* The caller of what runs is closed after its reply. The world stands. Modules that are told of
+ * closed clients may make more moves, which wait for the next look. */
+static void move_sessions(void *data UNUSED) NO_THREAD_SAFETY_ANALYSIS
+{
+    const RedisModuleCtx *ctx = context_current();
+    struct move *moves = pending.moves;
+    unsigned count = atomic_exchange(&pending.count, 0);
+    pending.moves = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (moves[i].to) {
+            acl_move_clients(moves[i].from, moves[i].to);
+        } else {
+            acl_close_clients(moves[i].from, ctx ? ctx->session : NULL);
+        }
+        acl_unlisted_destroy(&moves[i].from);
+    }
+    mem_free(moves);
+}
+
+void users_settle(RedisModuleCtx *ctx)
+{
+    if (unlikely(atomic_load_explicit(&pending.count, memory_order_relaxed) > 0)) {
+        world_run_last(ctx, move_sessions, NULL); /* else look() does */
+    }
 }
 
 /* When a script keeps the world, the next look tries anew. */
-static void destroy_doomed(int64_t wall_ms UNUSED) NO_THREAD_SAFETY_ANALYSIS
+static void look(int64_t wall_ms UNUSED) NO_THREAD_SAFETY_ANALYSIS
 {
-    if (atomic_load(&doomed.count) == 0 || !gil_try_stop_world()) {
-        return;
+    if (atomic_load(&pending.count) > 0 && gil_try_stop_world()) {
+        move_sessions(NULL);
+        gil_resume_world();
     }
-    struct acl_user **users = doomed.users; /* modules that are told of it may free others */
-    unsigned count = atomic_exchange(&doomed.count, 0);
-    doomed.users = NULL;
-    for (unsigned i = 0; i < count; i++) {
-        destroy_alone(users[i]);
-    }
-    mem_free(users);
-    gil_resume_world();
 }
 
 void users_setup(void)
 {
     static const struct cron_job job = {
-        .name = "module-users", .period_ms = LOOK_PERIOD_MS, .run = destroy_doomed};
+        .name = "module-users", .period_ms = LOOK_PERIOD_MS, .run = look};
     cron_register(&job);
 }
 
 void users_teardown(void)
 {
-    unsigned count = atomic_exchange(&doomed.count, 0);
+    unsigned count = atomic_exchange(&pending.count, 0);
     for (unsigned i = 0; i < count; i++) {
-        acl_unlisted_destroy(&doomed.users[i]);
+        acl_unlisted_destroy(&pending.moves[i].from);
     }
-    mem_free(doomed.users);
-    doomed.users = NULL;
+    mem_free(pending.moves);
+    pending.moves = NULL;
 }
 
-/* Its clients are closed: at once, or where the world is not to be had for that within a moment. */
+/* Its clients are closed when the call that frees it ends, or within a moment (users_settle). */
 static void rm_free(RedisModuleUser *user)
 {
     keyspace_assert_exclusive();
-    RedisModuleCtx *ctx = context_current();
-    if (user->own && !user->has_sessions) {
+    if (user->worn) {
+        note_move(user->worn, NULL);
+    }
+    if (user->own) {
         acl_unlisted_destroy(&user->own);
-    } else if (user->own && (!ctx || !world_run(ctx, destroy_alone, user->own))) {
-        doom(user->own);
     }
     mem_free(user->name);
     mem_free(user);
@@ -140,43 +160,24 @@ static void rm_set_context_user(RedisModuleCtx *ctx, const RedisModuleUser *user
 
 /* ---- rules ---- */
 
-struct change {
-    struct acl_user *user;
-    const struct slice *rules;
-    int count;
-    struct buf *error;
-    bool done;
-};
-
-static void apply_change(void *data)
-{
-    struct change *change = data;
-    change->done = acl_unlisted_set(change->user, change->rules, change->count, change->error);
-}
-
-static bool fail_change(struct buf *error, const char *why)
-{
-    errno = ENOTSUP;
-    buf_append_cstr(error, why);
-    return false;
-}
-
-/* Not to be had (ENOTSUP): users of the server's own change by ACL SETUSER only; and one that
- * clients are changes in the world only. */
+/* Users of the server's own are not to be had (ENOTSUP): they change by ACL SETUSER only. What
+ * sessions may do changes when the call ends. */
 static bool set(RedisModuleUser *user, const struct slice *rules, int count, struct buf *error)
-    REQUIRES(keyspace_lock)
 {
-    struct change change = {user->own, rules, count, error, false};
-    RedisModuleCtx *ctx = context_current();
     if (!user->own) {
-        return fail_change(error, "ERR this user is not the module's own: ACL SETUSER changes it");
+        errno = ENOTSUP;
+        buf_append_cstr(error, "ERR this user is not the module's own: ACL SETUSER changes it");
+        return false;
     }
-    if (!user->has_sessions) {
-        apply_change(&change);
-    } else if (!ctx || !world_run(ctx, apply_change, &change)) {
-        return fail_change(error, "ERR clients are this user: now its rules can't be changed");
+    if (!acl_unlisted_set(user->own, rules, count, error)) {
+        return false;
     }
-    return change.done;
+    if (user->worn) {
+        struct acl_user *now = acl_unlisted_copy(user->own);
+        note_move(user->worn, now);
+        user->worn = now;
+    }
+    return true;
 }
 
 static int rm_set_rule(RedisModuleUser *user, const char *rule)

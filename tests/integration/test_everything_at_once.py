@@ -222,14 +222,16 @@ def test_the_port_moves_while_clients_come(make_server, ours_only):
     for comer in comers:
         comer.start()
     here, there = server.port, free_port()
-    with server.connect() as client:
-        for _ in range(100):
-            assert client.pipeline([["CONFIG", "SET", "port", there],
-                                    ["CONFIG", "SET", "port", here]]) == [b"OK", b"OK"]
+    try:
+        with server.connect() as client:
+            for _ in range(100):
+                assert client.pipeline([["CONFIG", "SET", "port", there],
+                                        ["CONFIG", "SET", "port", here]]) == [b"OK", b"OK"]
+            assert client.call("PING") == b"PONG"
+    finally:
         stop.set()
         for comer in comers:
             comer.join()
-        assert not trouble, trouble[0]
-        assert client.call("PING") == b"PONG"
+    assert not trouble, trouble[0]
     with server.connect() as client:
         assert client.call("PING") == b"PONG"

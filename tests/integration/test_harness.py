@@ -31,6 +31,7 @@ GOOD = [
     (2, b"$0\r\n\r\n", b""),
     (2, b"$4\r\na\r\nb\r\n", b"a\r\nb"),
     (2, b"*2\r\n:1\r\n*1\r\n$1\r\nx\r\n", [1, [b"x"]]),
+    (2, b"*4\r\n$1\r\nx\r\n$-1\r\n*2\r\n$0\r\n\r\n$2\r\nab\r\n$3\r\na\r\n\r\n", [b"x", None, [b"", b"ab"], b"a\r\n"]),
     (3, b"_\r\n", None),
     (3, b"#t\r\n", True),
     (3, b",1.5\r\n", 1.5),
@@ -41,6 +42,7 @@ GOOD = [
     (3, b"~1\r\n:1\r\n", [1]),
     (3, b">1\r\n+x\r\n", [b"x"]),
     (3, b"%1\r\n+k\r\n:1\r\n", [(b"k", 1)]),
+    (3, b"%2\r\n$1\r\nk\r\n*1\r\n$1\r\nv\r\n$1\r\nl\r\n_\r\n", [(b"k", [b"v"]), (b"l", None)]),
 ]
 
 BAD = [
@@ -48,7 +50,8 @@ BAD = [
     (2, b":01\r\n"), (2, b":-0\r\n"), (2, b":\r\n"), (2, b":9223372036854775808\r\n"),
     (2, b"$-2\r\n"), (2, b"$03\r\nabc\r\n"), (2, b"$3\r\nabcd\r\n"), (2, b"*-2\r\n"),
     (2, b"*x\r\n"), (2, b"_\r\n"), (2, b"%0\r\n"), (2, b"#t\r\n"), (2, b",1\r\n"),
-    (2, b"*1\r\n_\r\n"), (3, b"$-1\r\n"), (3, b"*-1\r\n"), (3, b"_x\r\n"), (3, b"#x\r\n"),
+    (2, b"*1\r\n_\r\n"), (2, b"*2\r\n$1\r\nx\r\n$3\r\nabcd\r\n"),
+    (2, b"*2\r\n$1\r\nx\r\n$03\r\nabc\r\n"), (3, b"$-1\r\n"), (3, b"*-1\r\n"), (3, b"_x\r\n"), (3, b"#x\r\n"),
     (3, b",1,5\r\n"), (3, b",\r\n"), (3, b"=2\r\nab\r\n"), (3, b"=4\r\nabcd\r\n"),
     (3, b"?0\r\n"), (2, b"*1\r\n" * 100 + b":1\r\n"), (2, b"$9999999999\r\n"),
 ]
@@ -69,6 +72,15 @@ def test_decoder_reads_replies_split_at_every_byte(proto, data, tree):
 def test_decoder_refuses_what_is_no_reply(proto, data):
     with pytest.raises(Malformed):
         decode(data, proto)
+
+
+def test_decoder_reads_what_has_attributes_split_at_every_byte():
+    decoder = Decoder(3)
+    for byte in b"|1\r\n$1\r\nk\r\n$1\r\nv\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n":
+        assert decoder.next() is None
+        decoder.feed(bytes([byte]))
+    _, tree = decoder.next()
+    assert tree.attributes == [(b"k", b"v")] and tree.value == [b"a", b"b"]
 
 
 def test_decoder_keeps_the_types_apart():

@@ -11,7 +11,7 @@ from integration.test_loading import Loading, SLOWLY, data, finish  # noqa: F401
 from lib.bounds import eventually
 from lib.metrics import OPEN_METRICS, ask, parse, scrape, start_metered, value
 from lib.resp import Error
-from lib.server import free_port, listens, parse_info
+from lib.server import free_port, holds_port, listens, parse_info
 
 pytestmark = pytest.mark.usefixtures("ours_only")
 
@@ -496,22 +496,6 @@ def all_children(pid):
         with open("/proc/%d/task/%s/children" % (pid, task), encoding="ascii") as file:
             found += [int(n) for n in file.read().split()]
     return found
-
-
-def holds_port(pid, port):
-    inodes = set()
-    with open("/proc/net/tcp", encoding="ascii") as lines:
-        for words in map(str.split, lines):
-            if words[3] == "0A" and words[1].endswith(":%04X" % port):
-                inodes.add("socket:[%s]" % words[9])
-    folder = "/proc/%d/fd" % pid
-    for name in os.listdir(folder):
-        try:
-            if os.readlink("%s/%s" % (folder, name)) in inodes:
-                return True
-        except FileNotFoundError:
-            pass  # closed meanwhile
-    return False
 
 
 def test_restart(start):

@@ -2,12 +2,13 @@
 sent together with what changes the user; arguments that are hidden; all of that beside a script that takes long."""
 
 import errno
+import threading
 
 import pytest
 
 from lib.bounds import eventually
 from lib.modules import in_threads, path_of
-from lib.resp import Error
+from lib.resp import Closed, Error
 
 LONG = "while true do end"
 
@@ -209,11 +210,50 @@ def test_own_users(kept):
         assert c.error("PING").startswith(b"NOPERM")
     with kept.connect() as c, kept.connect() as other:
         other.ok("AUTH", "whoever", "own")
-        c.ok("MULTI")  # the world is not to be had there: it goes a little later
+        c.ok("MULTI")  # the world is not to be had there: clients are told a little later
+        c.call("K.RULE", "+ping")
+        assert c.call("EXEC") == [0]
+        eventually(lambda: other.call("PING") == b"PONG", "its rule is the client's")
+        c.ok("MULTI")
+        c.call("K.RULE", "-ping")
         c.call("K.FREE")
-        assert c.call("EXEC") == [1]
+        c.call("K.RULE", "+ping")
+        assert c.call("EXEC") == [0, 1, 0]
         assert other.is_closed()
         c.ok("MODULE", "UNLOAD", "keeper")
+
+
+def test_users_change_and_go_from_all_threads(kept):
+    """What a module does with its user is one step to others, who find the old user or the new one (each round the
+    module is new: what it needs is not known yet)."""
+    def free(c):
+        assert c.call("K.FREE") == 1
+
+    def give_rule(c):
+        assert c.call("K.RULE", "+ping") == 0
+
+    def come_in(c):
+        try:
+            for _ in range(5):
+                replies = c.pipeline([("AUTH", "whoever", "own"), ("ACL", "WHOAMI"), ("RESET",)])
+                assert replies == [b"OK", b"keeper-own", b"RESET"], replies
+        except (Closed, ConnectionError):
+            pass  # it was the old user's
+
+    for _ in range(20):
+        together = threading.Barrier(7)
+
+        def work(one):
+            with kept.connect() as c:
+                together.wait()
+                one(c)
+
+        with kept.connect() as c, kept.connect() as own:
+            own.ok("AUTH", "whoever", "own")
+            in_threads(*(lambda one=one: work(one) for one in (free, free, free, give_rule, give_rule, come_in, come_in)))
+            assert own.is_closed()  # its user is gone
+            c.ok("MODULE", "UNLOAD", "keeper")
+            c.ok("MODULE", "LOAD", path_of("keeper"))
 
 
 def test_the_own_user_is_the_caller(kept):
@@ -233,6 +273,31 @@ def test_rights_of_calls(kept):
             assert error.startswith(b"NOPERM") and why in error
         assert c.call("K.AS", "-", "ACL", "WHOAMI") == b"keeper-own"
         assert c.call("K.AS", "none", "ACL", "WHOAMI") == c.call("ACL", "WHOAMI") == b"default"
+
+
+def test_rights_are_asked_when_the_world_stands(kept):
+    """A command that needs the world waits for it, and others go on: the user may go meanwhile (as above: each round the
+    module is new)."""
+    with kept.connect() as c:
+        c.ok("MODULE", "LOAD", path_of("example"))
+        assert c.call("EX.CALL", "forward", "-", "CONFIG", "SET", "hz", "10") == b"OK"  # from now on it runs in the world
+    for _ in range(20):
+        together = threading.Barrier(4)
+
+        def work(*words):
+            with kept.connect() as c:
+                together.wait()
+                return c.call(*words)
+
+        def call():
+            reply = work("K.AS", "w", "EX.CALL", "forward", "C", "GET", "k")
+            assert reply in (None, b"EACCES") or b"NOPERM" in reply, reply
+
+        with kept.connect() as c:
+            c.ok("ACL", "SETUSER", "w", "on", ">x", "~*", "+@all")
+            in_threads(call, call, lambda: work("ACL", "DELUSER", "w"), lambda: work("ACL", "DELUSER", "w"))
+            c.ok("MODULE", "UNLOAD", "keeper")
+            c.ok("MODULE", "LOAD", path_of("keeper"))
 
 
 def test_categories(make_server):

@@ -21,7 +21,8 @@ def beside(server, ended, work):
                     work(c, rounds)
                     rounds += 1
         except (Closed, ConnectionError):
-            pass
+            if not server.alive():
+                raise
 
 
 def test_everything_from_all_threads(make_server):

@@ -33,6 +33,8 @@ LONG_BYTES, MANY_BYTES = 1 << 16, 8 << 20
 
 _INTEGER = re.compile(rb"(0|-?[1-9][0-9]*)\Z")
 _LENGTH = re.compile(rb"(0|[1-9][0-9]*)\Z")
+# of a bulk string of less than MAX_BULK_BYTES
+_BLOB_HEAD = re.compile(rb"\$(0|[1-9][0-9]{0,8})\r\n")
 _DOUBLE = re.compile(rb"(inf|-inf|nan|-nan|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?)\Z")
 
 
@@ -132,6 +134,7 @@ class Decoder:
         self._buffer = bytearray()
         self._start = 0
         self._wanted = 0
+        self._partial = None  # of the outermost aggregate: where its items begin, those that are here, where it goes on
 
     def feed(self, data):
         self._buffer += data
@@ -153,6 +156,7 @@ class Decoder:
         except _Incomplete:
             return None
         self._wanted = 0
+        self._partial = None
         raw = bytes(self._buffer[self._start:end])
         self._start = end
         if self._start > 1 << 16 or self._start == len(self._buffer):
@@ -195,11 +199,29 @@ class Decoder:
         return bytes(self._buffer[at:end]), end + 2
 
     def _items(self, count, at, depth):
-        items = []
-        for _ in range(count):
-            item, at = self._value(at, depth + 1)
-            items.append(item)
+        begin, items = at, []
+        if depth == 0 and self._partial and self._partial[0] == begin:
+            _, items, at = self._partial
+        try:
+            while len(items) < count:
+                item, at = self._short_blob(at) if depth < MAX_DEPTH else (None, at)
+                if item is None:
+                    item, at = self._value(at, depth + 1)
+                items.append(item)
+        finally:
+            if depth == 0:
+                self._partial = begin, items, at
         return items, at
+
+    def _short_blob(self, at):
+        """What nearly all items are, a whole and right bulk string; (None, at) where there is none."""
+        head = _BLOB_HEAD.match(self._buffer, at)
+        if head:
+            begin = head.end()
+            end = begin + int(head[1])
+            if self._buffer[end:end + 2] == CRLF:
+                return bytes(self._buffer[begin:end]), end + 2
+        return None, at
 
     def _pairs(self, line, at, depth):
         flat, at = self._items(2 * self._length(line, "map"), at, depth)

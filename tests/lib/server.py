@@ -106,22 +106,36 @@ def session_of(pid):
             pass
 
 
-def listens(pid, port):
-    """Whether a process of its session listens on the TCP port: two tests may have been given the
-    same free one, and then the other's server answers as well."""
+def holds_port(pid, port):
+    """Whether the process has a descriptor of a socket that listens on the TCP port."""
     inodes = set()
     for table in ("tcp", "tcp6"):
         with open("/proc/net/" + table, encoding="ascii") as lines:
+            next(lines)
             for words in map(str.split, lines):
-                if words[3] == "0A" and words[1].endswith(":%04X" % port):
+                if words[3] != "0A":
+                    break  # who listens comes first, before very many in TIME_WAIT
+                if words[1].endswith(":%04X" % port):
                     inodes.add("socket:[%s]" % words[9])
-    for member in session_of(pid):
-        folder = "/proc/%d/fd" % member
+    folder = "/proc/%d/fd" % pid
+    for name in os.listdir(folder):
         try:
-            if any(os.readlink(os.path.join(folder, n)) in inodes for n in os.listdir(folder)):
+            if os.readlink(os.path.join(folder, name)) in inodes:
                 return True
         except OSError:
-            pass  # closed, or ended, meanwhile
+            pass  # closed meanwhile
+    return False
+
+
+def listens(pid, port):
+    """Whether a process of its session listens on the port: two tests may have been given the same free one, and then
+    the other's server answers as well."""
+    for member in session_of(pid):
+        try:
+            if holds_port(member, port):
+                return True
+        except OSError:
+            pass  # ended meanwhile
     return False
 
 

@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "engine/cmdstats.h"
+#include "engine/doubts.h"
 #include "engine/execute.h"
+#include "engine/gil.h"
 #include "engine/transaction.h"
 #include "keyspace/expire.h"
 #include "keyspace/reclaim.h"
@@ -18,6 +20,7 @@ static struct reply reply;
 static struct session session;
 static struct buf text;
 static int runs_of_peek, runs_of_act, observed;
+static bool spared;
 
 /* A read that must write unless the lock is held for that. */
 static void run_peek(struct call *c)
@@ -52,6 +55,15 @@ static void run_act(struct call *c)
     reply_ok(c->reply);
 }
 
+/* A write that takes long: others are to be awake, if they may. */
+static void run_long(struct call *c)
+{
+    assert_int_equal(c->held, ACCESS_EXCLUSIVE);
+    spared = doubts_is_spare();
+    doubts_give_back();
+    reply_ok(c->reply);
+}
+
 static void run_db(struct call *c)
 {
     c->session->db_index = 1;
@@ -74,6 +86,7 @@ static const struct command_row rows[] = {
     {ROW("get", run_get, 2, CMD_READONLY), .keys = "i1/r0,1,0/RO+ACCESS"},
     {ROW("set", run_set, 2, CMD_WRITE), .keys = "i1/r0,1,0/RW"},
     {ROW("act", run_act, 1, 0)},
+    {ROW("long", run_long, 1, CMD_WRITE)},
     {ROW("db", run_db, 1, CMD_FAST), .categories = CATEGORY_CONNECTION},
     {ROW("config", run_act, 1, CMD_WORLD)},
     {ROW("never", run_act, 1, CMD_NO_MULTI)},
@@ -154,6 +167,22 @@ static enum call_access access_of(const struct call *c)
     return c->refusal.ptr ? ACCESS_NONE : call_access(c);
 }
 
+static void run_in_world(struct call *c) NO_THREAD_SAFETY_ANALYSIS;
+static void run_in_world(struct call *c)
+{
+    gil_wake();
+    gil_stop_world();
+    call_run(c);
+    if (gil_has_world()) {
+        assert_int_equal(c->held, ACCESS_WORLD);
+        gil_resume_world();
+    } else { /* given back, and the lock kept */
+        assert_int_equal(c->held, ACCESS_EXCLUSIVE);
+        keyspace_unlock_exclusive();
+    }
+    gil_sleep();
+}
+
 /* Runs it in its mode, and once more in exclusive mode if it asks for that. */
 static const char *run(struct call *c) NO_THREAD_SAFETY_ANALYSIS;
 static const char *run(struct call *c)
@@ -174,8 +203,10 @@ static const char *run(struct call *c)
         keyspace_lock_exclusive();
         call_run(c);
         keyspace_unlock_exclusive();
-    } else if (c->held == ACCESS_NONE || c->held == ACCESS_WORLD) {
+    } else if (c->held == ACCESS_NONE) {
         call_run(c);
+    } else if (c->held == ACCESS_WORLD) {
+        run_in_world(c);
     }
     assert_false(c->needs_exclusive);
     reply_end(&reply);
@@ -290,6 +321,27 @@ static void test_in_the_world_only_that_read_repeats(void **state)
     end(exec);
 }
 
+/* Behind the last call that needs it, and of a client's own EXEC. */
+static void test_the_world_is_given_back(void **state)
+{
+    (void)state;
+    for (int client = 0; client < 2; client++) {
+        session.owner = client ? &session : NULL;
+        struct call *exec = QUEUE(false, "peek", "config", "long", "set a", "peek");
+        assert_int_equal(access_of(exec), ACCESS_WORLD);
+        assert_string_equal(run(exec), "*5\r\n+peeked\r\n+OK\r\n+OK\r\n+OK\r\n+peeked\r\n");
+        assert_int_equal(spared, client);
+        assert_int_equal(exec->held, client ? ACCESS_EXCLUSIVE : ACCESS_WORLD);
+        end(exec);
+    }
+    struct call *exec = QUEUE(false, "long", "set a", "config");
+    assert_string_equal(run(exec), "*3\r\n+OK\r\n+OK\r\n+OK\r\n");
+    assert_false(spared);
+    assert_int_equal(exec->held, ACCESS_WORLD);
+    end(exec);
+    session.owner = NULL;
+}
+
 static void test_watched_keys_need_the_lock(void **state)
 {
     struct key key = key_of(SLICE("w"));
@@ -347,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup(test_access_is_that_of_the_queue, fresh),
         cmocka_unit_test_setup(test_a_read_that_must_write_repeats_all, fresh),
         cmocka_unit_test_setup(test_in_the_world_only_that_read_repeats, fresh),
+        cmocka_unit_test_setup(test_the_world_is_given_back, fresh),
         cmocka_unit_test_setup(test_watched_keys_need_the_lock, fresh),
         cmocka_unit_test_setup(test_length_and_bytes, fresh),
         cmocka_unit_test_setup(test_a_session_may_end_in_the_middle, fresh),
