@@ -87,10 +87,13 @@ static bool all_alike(int argc, const struct slice *argv)
 #define N(name) name, sizeof(name) - 1
 
 /* clang-format off */
+#define SETS {EFFECT_WHOLE, EFFECT_STRING, 0, ONE_KEY, 1, 0, 0, 0, 0}
+const struct effect effect_of_set = SETS;
+
 /*   name, {class, type, flags, values, key, scope, first, step, count}, shape */
 static const struct row rows[] = {
     /* whole */
-    {N("set"), {EFFECT_WHOLE, EFFECT_STRING, 0, ONE_KEY, 1, 0, 0, 0, 0}, plain_set},
+    {N("set"), SETS, plain_set},
     {N("restore"), {EFFECT_WHOLE, EFFECT_ANY, 0, ONE_KEY, 1, 0, 0, 0, 0}, NULL},
     {N("del"), {EFFECT_WHOLE, EFFECT_ANY, 0, 0, 1, 0, 0, 0, 0}, NULL},
     {N("unlink"), {EFFECT_WHOLE, EFFECT_ANY, 0, 0, 1, 0, 0, 0, 0}, NULL},

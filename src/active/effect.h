@@ -59,6 +59,9 @@ struct effect {
     int count;
 };
 
+/* What SET key value does, as effect_of has it. */
+extern const struct effect effect_of_set;
+
 /* The effect with this number, from 0: a command has one for each of its keys. False when it has
  * none of that number. */
 bool effect_of(int argc, const struct slice *argv, int number, struct effect *effect);

@@ -504,7 +504,8 @@ static void add_own(struct merge *m, struct unit *unit, const struct unit_comman
     }
 }
 
-bool merge_own(struct merge *m, struct unit *unit)
+/* However many commands it has, of whatever kind. */
+static __attribute__((noinline)) bool add_all_own(struct merge *m, struct unit *unit)
 {
     struct unit_command c = unit_command_before(unit);
     struct effect effect;
@@ -522,6 +523,18 @@ bool merge_own(struct merge *m, struct unit *unit)
                          (effect.class == EFFECT_WHOLE && effect.values == 0);
             add_own(m, unit, &c, &effect);
         }
+    }
+    return takes_keys;
+}
+
+bool merge_own(struct merge *m, struct unit *unit)
+{
+    struct unit_command c; /* `few` is read only where it was written */
+    bool takes_keys = false;
+    if (likely(unit_is_set(unit, &c))) {
+        add_own(m, unit, &c, &effect_of_set);
+    } else {
+        takes_keys = add_all_own(m, unit);
     }
     advance(m, unit);
     return takes_keys;

@@ -298,6 +298,37 @@ bool unit_command_read(const struct unit *u, struct unit_command *c)
     return true;
 }
 
+#define SET_HEAD "*3\r\n$3\r\n"
+
+static inline bool begins_with_set(const struct unit *u)
+{
+    const char *name = u->bytes + sizeof(SET_HEAD) - 1;
+    return u->len > sizeof(SET_HEAD "SET\r\n") &&
+           memcmp(u->bytes, SET_HEAD, sizeof(SET_HEAD) - 1) == 0 && (name[0] | 0x20) == 's' &&
+           (name[1] | 0x20) == 'e' && (name[2] | 0x20) == 't';
+}
+
+bool unit_is_set(const struct unit *u, struct unit_command *c)
+{
+    uint32_t len;
+    if (!begins_with_set(u)) {
+        return false;
+    }
+    const char *at = u->bytes + sizeof(SET_HEAD) - 1;
+    c->few[0] = slice_of(at, 3);
+    at = read_line(at + 5, &len);
+    c->few[1] = slice_of(at, len);
+    at = read_line(at + len + 2, &len);
+    c->few[2] = slice_of(at, len);
+    c->argv = c->few;
+    c->argc = 3;
+    c->capacity = UNIT_FEW_WORDS;
+    c->db = u->db;
+    c->number = c->offset = 0;
+    c->end = (uint32_t)(at + len + 2 - u->bytes);
+    return c->end == u->len;
+}
+
 void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c)
 {
     *c = (struct unit_command){.end = offset};

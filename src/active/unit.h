@@ -82,6 +82,9 @@ static inline struct unit_command unit_command_before(const struct unit *u)
 /* Goes to the next command; false, and everything freed, when there is none. Who stops before calls
  * unit_command_end. */
 static inline bool unit_command_next(const struct unit *u, struct unit_command *c);
+/* What nearly all units are: SET key value and nothing else. *c is read then as by
+ * unit_command_next, with nothing to end; else it is anything. */
+bool unit_is_set(const struct unit *u, struct unit_command *c);
 /* Reads the one command at `offset` again, where its first reading found it. */
 void unit_command_at(const struct unit *u, uint32_t offset, struct unit_command *c);
 void unit_command_end(struct unit_command *c);

@@ -319,6 +319,49 @@ static void check_numbered(const struct unit *u, uint64_t number)
     assert_false(unit_command_next(u, &c));
 }
 
+/* The short way reads a unit as the long one does, and takes no other for a SET alone. */
+static void test_a_set_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        bool is_set;
+    } units[] = {
+        {"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\nvv\r\n", true},
+        {"*3\r\n$3\r\nsEt\r\n$12\r\nabcdefghijkl\r\n$0\r\n\r\n", true},
+        {"*3\r\n$3\r\nset\r\n$0\r\n\r\n$0\r\n\r\n", true},
+        {"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n", false},
+        {"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nw\r\n",
+         false},
+        {"*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n$4\r\nPXAT\r\n$1\r\n9\r\n", false},
+        {"*3\r\n$3\r\nDEL\r\n$1\r\nk\r\n$1\r\nl\r\n", false},
+        {"*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\nl\r\n", false},
+        {"*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n", false},
+    };
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        struct unit *u =
+            unit_create(dot_of(9, 1, 1), 5, slice_of(units[i].bytes, strlen(units[i].bytes)));
+        struct unit_command set, c = unit_command_before(u);
+        struct effect effect;
+        assert_int_equal(unit_is_set(u, &set), units[i].is_set);
+        assert_true(unit_command_next(u, &c));
+        if (units[i].is_set) {
+            assert_int_equal(set.db, 5);
+            assert_int_equal(set.number, c.number);
+            assert_int_equal(set.offset, c.offset);
+            assert_int_equal(set.argc, c.argc);
+            for (int w = 0; w < c.argc; w++) {
+                assert_ptr_equal(set.argv[w].ptr, c.argv[w].ptr);
+                assert_int_equal(set.argv[w].len, c.argv[w].len);
+            }
+            assert_true(effect_of(c.argc, c.argv, 0, &effect));
+            assert_memory_equal(&effect, &effect_of_set, sizeof(effect));
+        }
+        unit_command_end(&c);
+        unit_release(u);
+    }
+}
+
 /* Small ones share their memory, and leave in whatever order. */
 static void test_units_in_any_order(void **state)
 {
@@ -781,6 +824,7 @@ int main(void)
         cmocka_unit_test(test_positions_as_bytes),
         cmocka_unit_test(test_origin_as_text),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_a_set_alone),
         cmocka_unit_test(test_units_in_any_order),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_what_is_unread_is_kept),
