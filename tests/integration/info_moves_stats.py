@@ -20,19 +20,22 @@ def traffic(stage):
     clients = [stage.connect() for _ in range(20)]
     sleeper = stage.connect()
     stage.c.ok("SET", "k", "x" * 1000)
-    for round_number in range(10):
-        if round_number % 5 == 0:  # so that all of them have something to be read when it is over
-            sleeper.send("DEBUG", "SLEEP", "0.1")
-        for c in clients:
-            c.send("GET", "k")
-            c.send("SET", "k%d" % id(c), "x" * 1000)
-        for c in clients:
-            c.read()
-            c.read()
-    assert [sleeper.read(), sleeper.read()] == [b"OK", b"OK"]
-    for _ in range(100):
-        stage.c.call("GET", "none")
-    yield
+    while True:
+        for round_number in range(10):
+            if round_number % 5 == 0:  # so that all of them have something to be read when it is over
+                sleeper.send("DEBUG", "SLEEP", "0.1")
+            for c in clients:
+                c.send("GET", "k")
+                c.send("SET", "k%d" % id(c), "x" * 1000)
+            for c in clients:
+                c.read()
+                c.read()
+        assert [sleeper.read(), sleeper.read()] == [b"OK", b"OK"]
+        for _ in range(100):
+            stage.c.call("GET", "none")
+        yield
+        if not stage.again:
+            return
 
 
 @moves(**{"cmdstat_*": "~", "errorstat_*": "~", "latency_percentiles_usec_*": "~", "total_error_replies": 2})
@@ -122,6 +125,12 @@ def replica_comes(stage):
     for n in range(60):
         stage.c.ok("SET", "k%d" % n, "x" * 200_000)
     yield
+    while stage.again:  # this one has taken what it takes
+        p.close()
+        p = stage.play(stage.server, MODERN)
+        p.full()
+        stage.c.ok("SET", "k", "x" * 200_000)
+        yield
     p.close()
 
 
@@ -167,9 +176,12 @@ def follow(stage):
     stage.c.call("SADD", "wrong", "x")
     stage.c.ok("SET", "own", "v", "EX", "1000")
     other.call("LPUSH", "wrong", "x")
-    for n in range(20):
-        other.ok("SET", "k%d" % n, "x" * 100_000)
-    yield
+    while True:
+        for n in range(20):
+            other.ok("SET", "k%d" % n, "x" * 100_000)
+        yield
+        if not stage.again:
+            break
     stage.c.ok("REPLICAOF", "NO", "ONE")
 
 
@@ -184,7 +196,7 @@ def takes_over(stage):
     yield
 
 
-@moves(pair=True, master_link_status="=down", master_link_down_since_seconds="=1")
+@moves(pair=True, master_link_status="=down", master_link_down_since_seconds="+")
 def lost(stage):
     other = stage.connect(stage.other)
     stage.c.ok("REPLICAOF", "127.0.0.1", stage.other.port)

@@ -111,7 +111,7 @@ def has_moved(before, after, name, how):
         return before.text(name) != after.text(name)
     if isinstance(how, str) and how.startswith("="):
         return after.text(name) == how[1:]
-    change = after.number(name) - before.number(name)
+    change = after.number(name) - (before.number(name) if before.text(name) else 0)
     if how in ("+", "-"):
         return change > 0 if how == "+" else change < 0
     return abs(change - how) < 1e-6
@@ -129,6 +129,7 @@ class Stage:
         self.is_ours = not is_redis(server.path)
         self.clients = []
         self.c = self.connect()
+        self.again = False  # whether a move that has yielded is to be made once more
 
     def connect(self, to=None):
         self.clients.append(Connection((to or self.server).address()))
@@ -143,14 +144,15 @@ class Stage:
 
 
 def run_move(stage, move, expected):
-    """Does the move and waits for all fields; those that the oracle has not got are left out there."""
+    """Does the move and waits for all fields; those that the oracle has not got are left out there. Rates are back at
+    nothing soon, unseen where the machine stands still: for them alone it is made again."""
     if is_sanitized(stage.server.path):
         expected = {name: how for name, how in expected.items() if name not in OF_THE_ALLOCATOR}
     before = stage.look()
     steps = move(stage)
     next(steps)
 
-    waits = dict(expected)  # what has moved once has moved: rates are back at nothing soon
+    waits = dict(expected)  # what has moved once has moved
     last = {}
 
     def all_moved():
@@ -160,6 +162,9 @@ def run_move(stage, move, expected):
                     stage.is_ours or before.fields.get(name) or after.fields.get(name)):
                 del waits[name]
         last.update({name: (how, before.text(name), after.text(name)) for name, how in waits.items()})
+        stage.again = bool(waits) and all(name.startswith("instantaneous_") for name in waits)
+        if stage.again:
+            next(steps)
         return not waits
 
     try:
@@ -168,5 +173,6 @@ def run_move(stage, move, expected):
         raise AssertionError("%s: %s" % ("ours" if stage.is_ours else "the oracle",
                                          {name: last[name] for name in waits})) from trouble
     finally:
+        stage.again = False
         for _ in steps:
             pass
