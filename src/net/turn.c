@@ -343,13 +343,14 @@ static struct batch_client *parse_client(struct server_thread *t, struct client 
     bc->calls = &b->calls[b->call_count];
     bc->count = bc->ran = bc->accounted = 0;
     bc->access = ACCESS_NONE;
-    bc->world_last = bc->uncertain = bc->owns = bc->wrote = false;
+    bc->world_last = bc->uncertain = bc->owns = bc->wrote = bc->empty = false;
     bc->replied = bc->carried = 0;
     bc->held = NULL;
     bc->exhausted = !turn_may_parse(c);
     if (unlikely(bc->exhausted)) {
         return bc;
     }
+    bc->empty = input_bytes(c).len == 0 && !c->held;
     const struct parser_limits *limits = limits_of(b, c);
     size_t rest;
     while (b->call_count < BATCH_CALLS && parse_one(t, bc, limits, &rest)) {
@@ -865,9 +866,11 @@ static void keep_transaction(struct client *c)
 static inline void finish_client(struct server_thread *t, struct batch_client *bc)
 {
     struct client *c = bc->client;
-    if ((unlikely(bc->replied == bc->carried) && bc->count > 0) ||
+    /* It was told nothing: more may have come, or the end, of which no event tells when it came as
+     * a reset together with these bytes. */
+    if ((unlikely(bc->replied == bc->carried) && !bc->empty) ||
         unlikely(c->flags & CLIENT_PEER_CLOSED)) {
-        input_receive_later(t, c); /* it waits for no reply: more may have come */
+        input_receive_later(t, c);
     }
     if (unlikely(c->flags & CLIENT_CLOSE_AFTER_REPLY) && output_is_empty(c)) {
         client_close_asap(c);
