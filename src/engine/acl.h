@@ -107,7 +107,8 @@ void acl_teardown(void);
 struct acl_user *acl_unlisted_create(struct slice name);
 /* One that may do what another may. */
 struct acl_user *acl_unlisted_copy(const struct acl_user *user);
-/* Frees it and nulls the caller's pointer. No session is this user's any more. */
+/* Frees it and nulls the caller's pointer. No client is this user's any more; calls within calls
+ * that are become the default user's (acl_take_nested, whose lock it needs). */
 void acl_unlisted_destroy(struct acl_user **user);
 /* Applies rules to it, as acl_set_user: all of them or none. No session is this user, since their
  * threads look at theirs while they parse. */

@@ -21,8 +21,8 @@ void turn_run(struct server_thread *t);
 /* What was done for the thread, or by it, outside of a batch (a module's callbacks) goes its way:
  * messages, replies to clients that have waited. */
 void turn_deliver_late(struct server_thread *t);
-/* Accounts of what the calling server thread has run in this turn, early: for a call that
- * shows them (engine/execute.h, call_settle_accounts). On another thread nothing. */
+/* Accounts of what the calling server thread has run in this turn, early: for a call that shows
+ * them (engine/execute.h, call_settle_accounts). On another thread nothing. */
 void turn_account_so_far(void);
 
 /* ---- for busy.c: beside a script of this thread that takes long, out of its hook ---- */

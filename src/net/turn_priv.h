@@ -21,7 +21,7 @@ struct batch_client {
     bool world_last;
     bool wrote;                /* the log has grown while it had the lock, or the world */
     bool exhausted;            /* its input is parsed as far as it goes */
-    bool empty;                /* there was none: the batch before had its last call, a barrier */
+    bool empty;                /* there was none to parse, as behind a barrier */
     bool uncertain;            /* some call may wait that is not its last one (turn_cut.c) */
     bool owns;                 /* some call has blobs or an execution, or there is a held request */
     uint8_t replied;           /* phases in which it got replies, and `carried` */

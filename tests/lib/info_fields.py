@@ -111,7 +111,9 @@ def has_moved(before, after, name, how):
         return before.text(name) != after.text(name)
     if isinstance(how, str) and how.startswith("="):
         return after.text(name) == how[1:]
-    change = after.number(name) - (before.number(name) if before.text(name) else 0)
+    if how == "+" and not before.text(name):
+        return after.number(name) > 0  # it was not there
+    change = after.number(name) - before.number(name)
     if how in ("+", "-"):
         return change > 0 if how == "+" else change < 0
     return abs(change - how) < 1e-6
