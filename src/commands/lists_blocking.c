@@ -7,7 +7,7 @@
 
 /* Opens the first of the call's keys, up to `count` of them, that holds a list which is this node's
  * to give; ref->entry is NULL when there is none. False with WRONGTYPE replied, when another type
- * stands before it; who has waited already passes over those. */
+ * stands before it. */
 static bool open_first(struct call *c, int count, struct keyref *ref) REQUIRES(keyspace_lock)
 {
     for (int k = 0; k < count; k++) {
@@ -18,7 +18,7 @@ static bool open_first(struct call *c, int count, struct keyref *ref) REQUIRES(k
             }
             return true;
         }
-        if (ref->entry && !c->retry) {
+        if (ref->entry) {
             reply_wrong_type(c->reply);
             return false;
         }

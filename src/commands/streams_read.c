@@ -205,17 +205,18 @@ static bool open_sources(struct call *c, const struct read_options *o, struct so
     return true;
 }
 
-/* The same for a call that has waited: it knows the IDs (what $ meant then), and what is no stream
- * any more is nothing to read. */
-static void reopen_sources(struct call *c, const struct read_options *o, struct source *sources)
+/* The same for a call that has waited: it knows the IDs (what $ meant then). */
+static bool reopen_sources(struct call *c, const struct read_options *o, struct source *sources)
     REQUIRES_SHARED(keyspace_lock)
 {
     const struct stream_id *after = call_block_state(c);
     for (int k = 0; k < o->streams; k++) {
-        struct entry *e = call_read(c, k);
-        sources[k].e = e && entry_type(e) == VALUE_STREAM ? e : NULL;
+        if (!call_read_typed(c, k, VALUE_STREAM, &sources[k].e)) {
+            return false;
+        }
         sources[k].after = after[k];
     }
+    return true;
 }
 
 /* True when there are entries behind the source's ID. */
@@ -296,12 +297,7 @@ READ_COMMAND(xread_command)
     assert(c->key_count == o.streams);
     size_t bytes = (size_t)o.streams * sizeof(struct source);
     struct source *sources = o.streams <= SOURCES_ON_STACK ? few : mem_alloc(bytes);
-    bool opened = true;
-    if (c->retry) {
-        reopen_sources(c, &o, sources);
-    } else {
-        opened = open_sources(c, &o, sources);
-    }
+    bool opened = c->retry ? reopen_sources(c, &o, sources) : open_sources(c, &o, sources);
     if (opened) {
         read_sources(c, &o, sources);
     }

@@ -8,15 +8,12 @@
 
 /* Opens the first of the call's keys that holds a sorted set which is this node's to give;
  * ref->entry is NULL when there is none. False with WRONGTYPE replied, when another type stands
- * before it; who has waited already passes over those. */
+ * before it. */
 static bool open_first(struct call *c, struct keyref *ref) REQUIRES(keyspace_lock)
 {
     for (int k = 0; k < c->key_count; k++) {
         call_open(c, k, ref);
         if (ref->entry && entry_type(ref->entry) != VALUE_ZSET) {
-            if (c->retry) {
-                continue;
-            }
             reply_wrong_type(c->reply);
             return false;
         }

@@ -13,9 +13,10 @@
  *     if (!call_may_block(c)) { reply what the command replies there; return; }
  *     call_block(c, &(struct block){.key_count = n, .type = VALUE_LIST, .timeout_ms = timeout_ms});
  *
- * The same code serves the retry: what is different there is that a key of a wrong type is no error
- * but nothing to wait for (c->retry: go on to the next key), and that argv, keys, database, session
- * and reply->proto are those of the parked call, while now_ms is the writer's.
+ * The same code serves the retry, as in Redis 7.2: its keys are gone through from the first one,
+ * and one of a wrong type is the error that it would be now. argv, keys, database, session and
+ * reply->proto are those of the parked call, while now_ms is the writer's; what its user may do and
+ * what may be written is looked at once more.
  *
  * A command that waits has CMD_BLOCKING (or CMD_WAITS_QUIETLY) in its row; its client's requests
  * behind it are looked at when it has its reply. State: none of its own; parked calls are keyspace

@@ -187,3 +187,10 @@ const char *gate_refusal_midway(const struct call *c)
     shut &= ~(uint32_t)(GATE_MEMORY | GATE_BUSY);
     return refusal_of(c, transaction_flags(c), shut);
 }
+
+const char *gate_refusal_again(const struct call *c)
+{
+    uint32_t shut = atomic_load_explicit(&gate_word, memory_order_acquire);
+    shut &= GATE_MEMORY | GATE_SAVE_FAILED | GATE_AOF_FAILED | GATE_FEW_REPLICAS | GATE_READONLY;
+    return refusal_of(c, c->cmd->flags, shut);
+}

@@ -7,6 +7,7 @@
 #include "engine/cmdstats.h"
 #include "engine/commit.h"
 #include "engine/execute.h"
+#include "engine/gate.h"
 #include "engine/propagate.h"
 #include "keyspace/waiting.h"
 #include "resp/parser.h"
@@ -37,6 +38,7 @@ struct parked_call {
     bool wrote;              /* the log has grown by it */
     bool stays;              /* CLIENT UNBLOCK leaves it waiting */
     bool goes;               /* its owner has gone while it was tried */
+    bool refused;            /* when it was run again */
     bool adopted;            /* the session is the owner's, and */
     unsigned targets;        /* these logs are told */
     uint32_t secrets;        /* call.secrets */
@@ -266,8 +268,19 @@ void parked_abandon(struct parked_call *p)
     atomic_store_explicit(&p->abandoned, true, memory_order_relaxed);
 }
 
-/* Runs the call, unless its user may do so no more. (The log shows clients, which other threads
- * may not look at: this denial is not in it.) */
+/* A gate has been shut meanwhile. What waits for an event is run on, not again; a module's own call
+ * has been let in. */
+static void refuse_shut(const struct parked_call *p, struct call *c)
+{
+    bool again = !p->event.name.ptr && !(p->cmd->flags & CMD_MODULE);
+    const char *why = again && gate_any() ? gate_refusal_again(c) : NULL;
+    if (why) {
+        c->refusal = slice_cstr(why);
+    }
+}
+
+/* Runs the call, unless its user may do so no more, or nobody may. (The log shows clients, which
+ * other threads may not look at: this denial is not in it.) */
 static void run_allowed(struct parked_call *p, struct call *c)
 {
     struct buf error = {0};
@@ -280,6 +293,10 @@ static void run_allowed(struct parked_call *p, struct call *c)
             c->refusal = buf_slice(&error);
         }
     }
+    if (!c->refusal.ptr) {
+        refuse_shut(p, c);
+    }
+    p->refused = c->refusal.ptr;
     call_run(c);
     buf_deinit(&error);
 }
@@ -419,6 +436,9 @@ void parked_add_ticks(struct parked_call *p, uint64_t ticks)
 
 void parked_account(struct parked_call *p, int64_t wall_us)
 {
+    if (p->refused) {
+        return; /* it is counted as such */
+    }
     struct call c = call_of(p);
     c.duration_ticks = p->ticks ? p->ticks : 1;
     call_account(&c, 1, 0, wall_us);

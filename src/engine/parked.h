@@ -67,8 +67,8 @@ const struct reply *parked_reply(const struct parked_call *p);
 bool parked_has_written(const struct parked_call *p);
 /* Adds to the time that the command has taken (the owner measures the first run itself). */
 void parked_add_ticks(struct parked_call *p, uint64_t ticks);
-/* Command statistics, slow log and latency of the finished command: its runs, not its waiting. No
- * lock. */
+/* Command statistics, slow log and latency of the finished command: its runs, not its waiting; of
+ * none that was refused at last. No lock. */
 void parked_account(struct parked_call *p, int64_t wall_us);
 /* Bytes of memory. */
 size_t parked_memory_bytes(const struct parked_call *p);

@@ -39,7 +39,7 @@ static struct {
     int wake_fd;
     _Atomic bool stop;
     struct transfer *transfer;
-    int64_t ping_ms, second_ms; /* when they were last done */
+    int64_t ping_ms, second_ms; /* when they were last done; ping_ms 0: no replica was there */
     int64_t lonely_ms;          /* since when there is no replica; 0: there is one */
 } sync_state = {.wake_fd = -1};
 
@@ -317,6 +317,8 @@ static void tick(void)
         consider_transfer(now_ms);
     }
     if (replicas_count() == 0 || follow_is_replica()) {
+        sync_state.ping_ms = 0;
+    } else if (sync_state.ping_ms == 0) { /* the thread slept while there were none */
         sync_state.ping_ms = now_ms;
     } else if (now_ms - sync_state.ping_ms >= sync_settings.ping_period_s * 1000) {
         sync_state.ping_ms = ping() ? now_ms : sync_state.ping_ms;

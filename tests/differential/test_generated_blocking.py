@@ -1,5 +1,7 @@
 """Generated programs of several clients, some of whom wait, to our server and to the oracle: who is
-served by whom, in which order, with what."""
+served by whom, in which order, with what. Where the oracle serves as Redis did before 7.2, both begin anew."""
+
+import re
 
 import pytest
 
@@ -17,6 +19,7 @@ STEPS = 250
 class Side:
     def __init__(self, server, proto):
         self.control = server.connect()
+        eventually(lambda: server.info()["blocked_clients"] == "0", "those of before are gone")
         self.clients = [server.connect(proto) for _ in range(CLIENTS)]
         self.ids = [client.call("CLIENT", "ID") for client in self.clients]
         self.control.ok("FLUSHALL")
@@ -38,6 +41,9 @@ class Side:
     def reply(self, index):
         return self.clients[index].read_reply()[0]
 
+    def type_of(self, key):
+        return self.control.call("TYPE", key)
+
     def state(self):
         return [self.control.call_raw(*words) for key in KEYS
                 for words in (["LRANGE", key, "0", "-1"], ["ZRANGE", key, "0", "-1", "WITHSCORES"],
@@ -52,59 +58,127 @@ def replied_or_waits(side, index):
     return eventually(look, "the client has a reply or waits") == "replied"
 
 
-def run_step(ours, theirs, client, commands, waiting):
-    """Runs a step on both; gives [(what, their reply, our reply)] and who waits now."""
+class ServedAsBefore(Exception):
+    """The oracle has served a waiter as Redis did before 7.2: from here on the two differ."""
+
+
+def keys_of(words):
+    """Of a command that waits, in its order."""
+    if words[0] in ("BLMPOP", "BZMPOP"):
+        return words[3:3 + int(words[2])]
+    return words[1:2] if words[0] in ("BLMOVE", "BRPOPLPUSH") else words[1:-1]
+
+
+def served_from(raw):
+    """The key that a reply names, or None."""
+    found = re.match(rb"\*\d\r\n\$\d+\r\n(\w+)\r\n", raw)
+    return found and found.group(1).decode()
+
+
+def is_of_before(side, words, due, got):
+    """Since 7.2 the command of a waiter runs again, from its first key, when any of them is ready; before, it was
+    served from that one. Both replies (None: ours is not known yet), and our side behind it."""
+    keys = keys_of(words)
+    if got is None or served_from(due) not in keys[1:]:
+        return False
+    earlier = keys[:keys.index(served_from(due))]
+    if got.startswith(b"-WRONGTYPE "):
+        kind = b"zset" if words[0].startswith("BZ") else b"list"
+        return any(side.type_of(key) not in (b"none", kind) for key in earlier)
+    return served_from(got) in earlier
+
+
+def run_step(ours, theirs, client, commands, asked, of_before):
+    """Runs a step on both, and gives [(what, their reply, our reply)]; asked is who waits, {index: words}, and is
+    brought up to date. ServedAsBefore, when of_before(ours, words, their reply, ours or None) says so."""
     for side in (theirs, ours):
         side.send(client, commands)
     seen = []
     if replied_or_waits(theirs, client):
         for command in commands:
             seen.append((command, theirs.reply(client), ours.reply(client)))
-    now = theirs.blocked()
-    for index in sorted(waiting - now):
-        seen.append(("client %d" % index, theirs.reply(index), ours.reply(index)))
+    now, late = theirs.blocked(), None
+    for index in sorted(set(asked) - now):
+        due, got, words = theirs.reply(index), None, asked.pop(index)
+        if of_before(ours, words, due, None):
+            raise ServedAsBefore
+        try:
+            got = ours.reply(index)
+        except Timeout as trouble:  # another one of this step may say why
+            late = trouble
+            continue
+        if got != due and of_before(ours, words, due, got):
+            raise ServedAsBefore
+        seen.append(("client %d" % index, due, got))
+    if late:
+        raise late
     if client in now:
         eventually(lambda: client in ours.blocked(), "our client waits as theirs does")
-    return seen, now
+        asked[client] = commands[0]
+    return seen
+
+
+class Round:
+    """A program on both sides; after what the oracle does as before, the rest of it on new ones."""
+
+    def __init__(self, grammar, make_side, of_before, meaning=lambda raw: raw):
+        self.grammar, self.make_side, self.of_before, self.meaning = grammar, make_side, of_before, meaning
+        self.program, self.ours, self.theirs, self.asked = [], None, None, {}
+
+    def begin(self):
+        self.end()
+        self.ours, self.theirs = self.make_side()
+        self.program, self.asked = [], {}
+
+    def end(self):
+        for side in filter(None, (self.ours, self.theirs)):
+            side.close()
+        self.ours = self.theirs = None
+
+    def step(self):
+        idle = [i for i in range(CLIENTS) if i not in self.asked]
+        if len(idle) == 1 and self.grammar.random.random() < 0.2:
+            self.unblock()
+            return
+        client, commands = self.grammar.step(idle)
+        self.program.append((client, commands))
+        for what, due, got in run_step(self.ours, self.theirs, client, commands, self.asked, self.of_before):
+            assert self.meaning(got) == self.meaning(due), what
+
+    def unblock(self):
+        """Ends the waiting of all; nobody has been told anything before."""
+        self.program.append("unblock")
+        for index in self.asked:
+            reason = self.grammar.random.choice(["TIMEOUT", "ERROR"])
+            for side in (self.ours, self.theirs):
+                assert side.control.call("CLIENT", "UNBLOCK", str(side.ids[index]), reason) == 1
+            assert self.ours.reply(index) == self.theirs.reply(index)
+        eventually(lambda: not self.ours.blocked(), "nobody waits")
+        self.asked = {}
+
+    def finish(self):
+        eventually(lambda: self.ours.blocked() == set(self.asked), "the same ones wait")
+        assert self.ours.state() == self.theirs.state()
+        self.unblock()
+
+    def run(self, steps):
+        try:
+            self.begin()
+            for _ in range(steps):
+                try:
+                    self.step()
+                except ServedAsBefore:
+                    self.begin()
+            self.finish()
+        except (AssertionError, Timeout) as trouble:
+            raise AssertionError("%s\nprogram:\n%s" % (trouble, "\n".join(map(repr, self.program)))) from trouble
+        finally:
+            self.end()
 
 
 def check(server, oracle, proto, seed):
     grammar = BlockingGrammar(generator(seed, "blocking", proto), CLIENTS)
-    ours, theirs = Side(server, proto), Side(oracle, proto)
-    program, waiting = [], set()
-    try:
-        for _ in range(STEPS):
-            idle = [i for i in range(CLIENTS) if i not in waiting]
-            if len(idle) == 1 and grammar.random.random() < 0.2:
-                waiting = unblock(grammar, ours, theirs, waiting, program)
-                continue
-            client, commands = grammar.step(idle)
-            program.append((client, commands))
-            seen, waiting = run_step(ours, theirs, client, commands, waiting)
-            for what, due, got in seen:
-                assert got == due, "%s\nseed %s, program:\n%s" % (
-                    what, seed, "\n".join(map(repr, program)))
-        eventually(lambda: ours.blocked() == waiting, "the same ones wait")
-        assert ours.state() == theirs.state()
-        unblock(grammar, ours, theirs, waiting, program)
-    except Timeout as trouble:
-        raise AssertionError("no reply, seed %s, program:\n%s"
-                             % (seed, "\n".join(map(repr, program)))) from trouble
-    finally:
-        ours.close()
-        theirs.close()
-
-
-def unblock(grammar, ours, theirs, waiting, program):
-    """Ends the waiting of all; nobody has been told anything before."""
-    program.append("unblock")
-    for index in waiting:
-        reason = grammar.random.choice(["TIMEOUT", "ERROR"])
-        for side in (ours, theirs):
-            assert side.control.call("CLIENT", "UNBLOCK", str(side.ids[index]), reason) == 1
-        assert ours.reply(index) == theirs.reply(index)
-    eventually(lambda: not ours.blocked(), "nobody waits")
-    return set()
+    Round(grammar, lambda: (Side(server, proto), Side(oracle, proto)), is_of_before).run(STEPS)
 
 
 @pytest.mark.parametrize("proto", [2, 3], ids=["resp2", "resp3"])
@@ -118,3 +192,21 @@ def test_same_replies(server, oracle, proto, seed):
 def test_same_replies_many_seeds(server, oracle, seed):
     for proto in (2, 3):
         check(server, oracle, proto, seed)
+
+
+@pytest.mark.parametrize("words, due, got, is_so", [
+    (["BLPOP", "a", "b", "0"], b"*2\r\n$1\r\nb\r\n$1\r\n1\r\n", b"*2\r\n$1\r\na\r\n$1\r\n1\r\n", True),
+    (["BLPOP", "b", "a", "0"], b"*2\r\n$1\r\nb\r\n$1\r\n1\r\n", b"*2\r\n$1\r\na\r\n$1\r\n1\r\n", False),
+    (["BLPOP", "a", "b", "0"], b"*2\r\n$1\r\nb\r\n$1\r\n1\r\n", b"*2\r\n$1\r\nb\r\n$1\r\n2\r\n", False),
+    (["BLPOP", "a", "b", "0"], b"*2\r\n$1\r\nb\r\n$1\r\n1\r\n", b"-WRONGTYPE x\r\n", True),
+    (["BLPOP", "c", "b", "0"], b"*2\r\n$1\r\nb\r\n$1\r\n1\r\n", b"-WRONGTYPE x\r\n", False),
+    (["BZMPOP", "0", "2", "a", "b", "MIN"], b"*2\r\n$1\r\nb\r\n*1\r\n", b"-WRONGTYPE x\r\n", True),
+    (["BLMOVE", "a", "b", "LEFT", "LEFT", "0"], b"$1\r\n1\r\n", b"-WRONGTYPE x\r\n", False),
+])
+def test_what_is_of_before(words, due, got, is_so):
+    """What these tests let pass is this, and no more."""
+    class Sides:
+        def type_of(self, key):
+            return b"string" if key == "a" else b"none"
+
+    assert is_of_before(Sides(), words, due, got) == is_so

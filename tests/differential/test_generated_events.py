@@ -64,7 +64,7 @@ def events(server, group, steps):
                 if tree[0] == b"message":
                     assert tree[2] == b"%d" % at
                     break
-                if b"expired" not in tree[2:]:
+                if tree[3] != b"expired" and not tree[2].endswith(b":expired"):
                     own.append((tree[2], tree[3]))
             found.append(own)
         return found, replies

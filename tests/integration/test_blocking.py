@@ -219,14 +219,38 @@ def test_a_wrong_type_at_once(client):
         assert client.error(*command).startswith(b"WRONGTYPE")
 
 
-def test_a_waiter_passes_over_a_wrong_type(client, blocked):
-    waiter = blocked("BLPOP", "a", "b", "0")
+TWO_KEYS = {
+    "BLPOP": (("BLPOP", "a", "b", "0"), ("RPUSH", "b", "e")),
+    "BRPOP": (("BRPOP", "a", "b", "0"), ("RPUSH", "b", "e")),
+    "BLMPOP": (("BLMPOP", "0", "2", "a", "b", "LEFT"), ("RPUSH", "b", "e")),
+    "BZPOPMIN": (("BZPOPMIN", "a", "b", "0"), ("ZADD", "b", "1", "m")),
+    "BZPOPMAX": (("BZPOPMAX", "a", "b", "0"), ("ZADD", "b", "1", "m")),
+    "BZMPOP": (("BZMPOP", "0", "2", "a", "b", "MAX"), ("ZADD", "b", "1", "m")),
+    "XREAD": (("XREAD", "BLOCK", "0", "STREAMS", "a", "b", "$", "$"), ("XADD", "b", "1-1", "f", "v")),
+    "XREAD, the other way": (("XREAD", "BLOCK", "0", "STREAMS", "b", "a", "$", "$"), ("XADD", "b", "1-1", "f", "v")),
+}
+
+
+@pytest.mark.parametrize("wait, write", TWO_KEYS.values(), ids=list(TWO_KEYS))
+def test_a_waiter_is_told_of_a_wrong_type(client, blocked, info, ours_only, wait, write):
+    """When a key of its is ready, its command runs again from the first one, as in Redis 7.2 (7.0 served it the
+    key that was ready): what was ready is left for others."""
+    waiter = blocked(*wait)
     client.ok("SET", "a", "v")
-    client.call("ZADD", "b", "1", "m")
     assert waiter.nothing_comes(0.02)
-    client.call("DEL", "b")
-    client.call("RPUSH", "b", "e")
-    assert waiter.read() == [b"b", b"e"]
+    client.call(*write)
+    assert waiter.read() == b"WRONGTYPE Operation against a key holding the wrong kind of value"
+    assert client.call("EXISTS", "b") == 1
+    assert nobody_waits(info)
+
+
+@pytest.mark.parametrize("other", [("SET", "b", "v"), ("ZADD", "b", "1", "m")], ids=["string", "zset"])
+def test_a_waiter_does_not_look_behind_the_key_that_serves(client, blocked, other):
+    waiter = blocked("BLPOP", "a", "b", "0")
+    client.call(*other)
+    assert waiter.nothing_comes(0.02)
+    client.call("RPUSH", "a", "e")
+    assert waiter.read() == [b"a", b"e"]
 
 
 def test_waiters_for_two_types_at_one_key(client, blocked):
@@ -704,6 +728,41 @@ def test_a_watching_client_may_wait(client, connect, blocked):
     blocked("BLPOP", "k", "0", conn=both)
     both.close()
     client.ok("SET", "w", "v")
+
+
+# ---- what is asked once more ----
+
+
+def test_a_waiter_that_would_need_memory(make_server, connect):
+    """As in Redis 7.2: who moves is refused when memory is short, who takes is not."""
+    server = make_server()
+    client, mover, taker = (connect(to=server) for _ in range(3))
+    client.call("RPUSH", "from", "e")
+    mover.send("BLMOVE", "k", "to", "LEFT", "LEFT", "0")
+    eventually(lambda: server.info()["blocked_clients"] == "1", "it waits")
+    taker.send("BLPOP", "k", "0")
+    eventually(lambda: server.info()["blocked_clients"] == "2", "both wait")
+    client.ok("CONFIG", "SET", "maxmemory", "1")
+    assert client.error("RPUSH", "k", "x").startswith(b"OOM")
+    client.ok("RENAME", "from", "k")
+    assert mover.read() == b"OOM command not allowed when used memory > 'maxmemory'."
+    assert taker.read() == [b"k", b"e"]
+    assert client.call("EXISTS", "k", "to") == 0
+
+
+def test_a_waiter_where_replicas_are_too_few(make_server, connect):
+    """Writes were let in when the client began to wait, and when the element came: not when it is served."""
+    server = make_server()
+    client, waiter, reader = (connect(to=server) for _ in range(3))
+    reader.send("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+    waiter.send("BLPOP", "k", "0")
+    eventually(lambda: server.info()["blocked_clients"] == "2", "both wait")
+    assert transaction(client, ["RPUSH", "k", "e"], ["XADD", "s", "1-1", "f", "v"],
+                       ["CONFIG", "SET", "min-replicas-to-write", "1"]) == [1, b"1-1", b"OK"]
+    assert waiter.read() == b"NOREPLICAS Not enough good replicas to write."
+    assert reader.read() == [[b"s", [[b"1-1", [b"f", b"v"]]]]]
+    assert client.call("LRANGE", "k", "0", "-1") == [b"e"]
+    assert client.call("INFO", "commandstats").count(b"cmdstat_blpop:calls=0") == 1
 
 
 # ---- pauses ----
