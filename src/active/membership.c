@@ -182,6 +182,9 @@ bool membership_look(struct membership *m, bool willing, int64_t now_ms)
         m->enters = true;
         m->missed = false;
     }
+    for (uint32_t i = 0; i < m->count; i++) {
+        m->others[i].heard = now_ms - m->others[i].heard_ms < MEMBER_SILENT_MS;
+    }
     m->is_silent = m->alone && now_ms - m->alone_ms >= MEMBER_SILENT_MS;
     m->enters = m->enters && !membership_is_settled(m);
     m->tells = false;
@@ -210,6 +213,12 @@ bool membership_is_home(const struct membership *m, int db, struct slice key)
         }
     }
     return true;
+}
+
+bool membership_hears(const struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES])
+{
+    const struct member *other = find(m, node);
+    return other && other->heard;
 }
 
 bool membership_has(const struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES])

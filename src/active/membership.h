@@ -46,6 +46,7 @@ struct member {
     uint64_t entry;  /* its number, as it told it */
     int64_t heard_ms;
     bool in_view;
+    bool heard; /* lately, as of the last look */
 };
 
 /* Monotonic milliseconds everywhere. */
@@ -86,6 +87,11 @@ bool membership_look(struct membership *m, bool willing, int64_t now_ms) MUST_CH
 bool membership_is_settled(const struct membership *m);
 /* Whether this node may give what is at the key now. */
 bool membership_is_home(const struct membership *m, int db, struct slice key);
+/* Whether the node was heard lately when the view was found out last. Of one that was not,
+ * something may come before the next look: what it wrote then may be given by itself already, and
+ * what it says of that is on its way, so nothing is to be given here until that look (but alone).
+ */
+bool membership_hears(const struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES]);
 /* Whether the node is a member of the view: what is given away may go to it. */
 bool membership_has(const struct membership *m, const uint8_t node[ORIGIN_NODE_BYTES]);
 /* The view that the node has told last; 0: none that we know of. Where it is not 0, no word that

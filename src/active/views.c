@@ -28,6 +28,7 @@ static struct {
     struct membership members;
     uint64_t view; /* as of the last look; and whether it was settled */
     bool settled;
+    bool held; /* nothing was given because of a stranger, since then */
     int64_t begin_ms;
     uint64_t *heard; /* by origin's index: what its clock and position were */
     uint32_t heard_count;
@@ -40,9 +41,38 @@ static struct {
 
 /* ---- who gives ---- */
 
+/* Changes whenever something of the origin comes. */
+static uint64_t sign_of(const struct origin *o)
+{
+    return o->clock + o->position;
+}
+
+/* Something has come, since the last look, of a node that was not heard then. */
+static bool hears_stranger(void) REQUIRES(keyspace_lock);
+static bool hears_stranger(void)
+{
+    const struct origins *o = node_origins(it.node);
+    for (uint32_t i = 1; i < o->count; i++) {
+        const struct origin *origin = origins_at(o, (uint16_t)i);
+        if (i != node_self(it.node) && !origin->superseded &&
+            sign_of(origin) != (i < it.heard_count ? it.heard[i] : 0) &&
+            !membership_hears(&it.members, origin->id.node)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool views_is_home(int db, struct slice key)
 {
-    return membership_is_home(&it.members, db, key);
+    if (!membership_is_home(&it.members, db, key)) {
+        return false;
+    }
+    if (!it.members.alone && hears_stranger()) {
+        it.held = true;
+        return false;
+    }
+    return true;
 }
 
 bool views_has(const uint8_t node[ORIGIN_NODE_BYTES])
@@ -161,7 +191,7 @@ static void listen(int64_t now_ms)
     }
     for (uint32_t i = 1; i < o->count; i++) {
         const struct origin *origin = origins_at(o, (uint16_t)i);
-        uint64_t sign = origin->clock + origin->position;
+        uint64_t sign = sign_of(origin);
         if (!origin->superseded && sign != it.heard[i]) {
             it.heard[i] = sign;
             if (!first) {
@@ -219,7 +249,10 @@ struct views_news views_look(bool linked, int64_t now_ms)
     bool willing = !node_is_merging(it.node) &&
                    (alone || it.members.view || now_ms - it.begin_ms >= MEMBER_SILENT_MS);
     forget_gives();
-    return look(willing, now_ms);
+    struct views_news news = look(willing, now_ms);
+    news.differs = news.differs || it.held;
+    it.held = false;
+    return news;
 }
 
 static void add_missed(uint16_t origin, uint64_t from, uint64_t upto)
@@ -260,6 +293,7 @@ void views_begin(struct node *n, uint64_t entry, int64_t now_ms)
     it.begin_ms = now_ms;
     it.view = 0;
     it.settled = false;
+    it.held = false;
     it.missed_count = 0;
     it.gives_looked = 0;
     membership_init(&it.members, node_id(n), entry);

@@ -22,7 +22,8 @@
 struct views_news {
     bool changed; /* the view is another one */
     bool settled; /* it is settled now */
-    bool differs; /* that, or whether it is settled, is other than before */
+    bool differs; /* that, or whether it is settled, is other than before; or something was not
+                     given since then that may be now */
 };
 
 enum views_life { VIEWS_LIFE_OVER, VIEWS_LIFE_KNOWN, VIEWS_LIFE_NEW };
@@ -32,7 +33,7 @@ void views_begin(struct node *n, uint64_t entry, int64_t now_ms) REQUIRES(keyspa
 void views_end(void);
 
 /* Whether this node may give what is at the key. */
-bool views_is_home(int db, struct slice key);
+bool views_is_home(int db, struct slice key) REQUIRES(keyspace_lock);
 /* Whether the node is a member of the view. */
 bool views_has(const uint8_t node[ORIGIN_NODE_BYTES]);
 /* Whether any other node was ever heard. */

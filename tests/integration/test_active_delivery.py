@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from lib.active import PAIR_AND_MESH, check_equal, check_quiet, follow, make_node, mesh  # noqa: F401 (fixtures)
+from lib.active import (PAIR_AND_MESH, Peer, check_equal, check_quiet, command, follow, make_node,  # noqa: F401 (fixtures)
+                        mesh, origin_frame, stamp, write_frame)
 from lib.bounds import eventually
 from lib.replication import in_step, replication
 from lib.resp import Closed, Error
@@ -106,6 +107,26 @@ def test_nodes_that_begin_together(make_node):
         workers.stop()
     assert sorted(workers.got) == sorted(b"e%d" % i for i in range(300))
     check_equal(nodes, "afterwards")
+
+
+def test_a_node_that_is_heard_for_the_first_time(make_node):
+    """What it has written may be with a client of its own already, and what says so on its way: nobody here is given
+    it before both nodes agree."""
+    node, peer = make_node(), Peer()
+    with node.connect() as c, node.connect() as waiter:
+        try:
+            agree([node])
+            waiter.send("BLPOP", "q", 0)
+            eventually(lambda: node.info()["blocked_clients"] == "1", "he waits")
+            c.ok("REPLICAOF", "127.0.0.1", peer.port)
+            link = peer.link()
+            link.send(origin_frame(1) + write_frame(1, 1, stamp(), command("KEYDB.VIEW", 77, 1)) +
+                      write_frame(1, 2, stamp(counter=1), command("RPUSH", "q", "e")))
+            eventually(lambda: c.call("LLEN", "q") == 1, "the element is here")
+            assert waiter.nothing_comes(0.3)
+        finally:
+            peer.close()
+        assert waiter.read() == [b"q", b"e"]  # it is away
 
 
 def test_moves(make_node):

@@ -308,6 +308,29 @@ static void test_words_are_missed(void **state)
     assert_true(all > 2000);
 }
 
+/* A node is heard from the look on behind its first word, until one that finds it silent. */
+static void test_who_is_heard(void **state)
+{
+    uint8_t id[ORIGIN_NODE_BYTES];
+    struct membership m;
+    (void)state;
+    id_of(0, id);
+    membership_init(&m, id, 1);
+    id_of(1, id);
+    assert_true(membership_look(&m, true, 0));
+    assert_true(membership_is_settled(&m));
+    assert_false(membership_hears(&m, id));
+    membership_told(&m, id, 7, 1, 0);
+    assert_false(membership_hears(&m, id)); /* and nothing has changed here as yet */
+    assert_true(membership_is_settled(&m));
+    assert_true(membership_look(&m, true, 0));
+    assert_true(membership_hears(&m, id));
+    assert_false(membership_is_settled(&m));
+    assert_true(membership_look(&m, true, MEMBER_SILENT_MS));
+    assert_false(membership_hears(&m, id));
+    membership_deinit(&m);
+}
+
 /* A view is given up, and is told by the other one at last: nobody gives by it before who gave it
  * up has come back to it. */
 static void test_back_from_alone(void **state)
@@ -402,6 +425,7 @@ int main(void)
         cmocka_unit_test(test_comings_and_goings),
         cmocka_unit_test(test_all_begin),
         cmocka_unit_test(test_words_are_missed),
+        cmocka_unit_test(test_who_is_heard),
         cmocka_unit_test(test_back_from_alone),
         cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_one_way),
