@@ -89,6 +89,7 @@ static void tell(struct buf *unit)
 
 static bool is_elsewhere(const struct db *db, struct slice key)
 {
+    keyspace_assert_exclusive();
     return it.node && !views_is_home(db->id, key);
 }
 

@@ -98,7 +98,7 @@ extern const struct parked_peers *parked_peers;
 /* They are new: a call that waits already, or does not, is told to them. */
 void parked_join_peers(struct parked_call *p) REQUIRES(keyspace_lock);
 /* Whether the call, which waits or may, leaves what is at its k-th key to another node. */
-bool parked_is_elsewhere(const struct call *c, int k) REQUIRES_SHARED(keyspace_lock);
+bool parked_is_elsewhere(const struct call *c, int k) REQUIRES(keyspace_lock);
 /* Another node has served it: these bytes are its reply. WAITING. */
 void parked_give(struct parked_call *p, struct slice reply) REQUIRES(keyspace_lock);
 /* What the caller of begun has noted, 0 at first. */
