@@ -491,13 +491,14 @@ static void add_own(struct merge *m, struct unit *unit, const struct unit_comman
                     const struct effect *effect)
 {
     struct key key = key_of(effect_key(effect, c->argv));
+    window_expect(m->window, c->db, key.hash); /* comes while the key is touched */
+    if (effect->key > 0) {
+        m->executor->touch(m->context, m->origins, c->db, &key, unit->dot);
+    }
     if (likely(effect->class != EFFECT_STATE)) {
         window_add(m->window, unit, c, effect, key.hash);
     } else {
         window_add_state(m->window, unit, c, effect, merge_cover_of(m, c), false);
-    }
-    if (effect->key > 0) {
-        m->executor->touch(m->context, m->origins, c->db, &key, unit->dot);
     }
     if (effect->class == EFFECT_WHOLE) {
         conflicts_resolve(m->conflicts, c->db, key.name, unit->dot.stamp);

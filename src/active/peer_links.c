@@ -265,7 +265,8 @@ static int take_some(struct peer_link *l)
 {
     struct node *node = active_node();
     struct origins *origins = node_origins(node);
-    struct receiver_sink sink = node_sink(node, replica_clock_ms());
+    int64_t now_ms = replica_clock_ms();
+    struct receiver_sink sink = node_sink(node, now_ms);
     sink.comes = cause_comes;
     sink.link = l;
     uint64_t begin = clock_ticks();
@@ -296,7 +297,7 @@ static int take_some(struct peer_link *l)
             l->cause_ms = 0;
             l->units += f.kind == 'W';
             clocks |= f.kind == 'C';
-            all.want[l->number].heard_ms = replica_clock_ms();
+            all.want[l->number].heard_ms = now_ms;
         }
         if (clock_ticks_to_ns(clock_ticks() - begin) > HOLD_MAX_NS) {
             break;

@@ -288,6 +288,11 @@ void window_add(struct window *w, struct unit *unit, const struct unit_command *
     }
 }
 
+void window_expect(const struct window *w, int db, uint64_t hash)
+{
+    window_index_expect(&w->index, hash_in((uint32_t)db, hash));
+}
+
 uint64_t window_add_state(struct window *w, struct unit *unit, const struct unit_command *command,
                           const struct effect *effect, struct version_vector *cover_take,
                           bool hidden)

@@ -68,8 +68,10 @@ void window_destroy(struct window **w);
  * sequences. `hash` is its effect_key's (hash_slice). */
 void window_add(struct window *w, struct unit *unit, const struct unit_command *command,
                 const struct effect *effect, uint64_t hash);
-/* The same of a state. `hidden`: nobody sees it before window_show (never, if it cannot be begun
- * from); but its key has had it when its unit leaves. Returns its number. */
+/* Brings where such an effect will be put in towards the cache. */
+void window_expect(const struct window *w, int db, uint64_t hash);
+/* The same as window_add, of a state. `hidden`: nobody sees it before window_show (never, if it
+ * cannot be begun from); but its key has had it when its unit leaves. Returns its number. */
 uint64_t window_add_state(struct window *w, struct unit *unit, const struct unit_command *command,
                           const struct effect *effect, struct version_vector *cover_take,
                           bool hidden);

@@ -92,6 +92,15 @@ static inline struct window_effect *window_index_add(struct window_index *x, uin
     return added;
 }
 
+/* Brings where the next effect of that hash will be put in towards the cache. */
+static inline void window_index_expect(const struct window_index *x, uint64_t hash)
+{
+    if (likely(x->count > 0)) {
+        const struct window_segment *s = x->segments[x->count - 1];
+        __builtin_prefetch(&s->heads[hash & (s->capacity - 1)], 1);
+    }
+}
+
 /* A walk through the effects of a hash that are here, from the last that came. */
 struct window_walk {
     const struct window_index *index;
