@@ -456,7 +456,7 @@ enum { REPL_NONE = 0, REPL_AOF = 1, REPL_REPLICA = 2, REPL_ALL = 3 };
 static int redis_set_repl(lua_State *L)
 {
     if (lua_gettop(L) != 1) {
-        return raise_text(L, "ERR redis.set_repl() requires two arguments.");
+        return raise_text(L, "ERR redis.set_repl() requires one argument.");
     }
     lua_Number flags = lua_tonumber(L, 1);
     if (!(flags > -1 && flags < REPL_ALL + 1)) {
