@@ -47,9 +47,9 @@ const char *gate_refusal_as(const struct call *c, uint32_t flags);
 /* The same of one that goes on in slices: what it has taken of memory is its own, so memory that is
  * short does not end it. */
 const char *gate_refusal_midway(const struct call *c);
-/* The same of one that has waited for keys and is run again: Redis 7.2 looks then at what may be
- * written once more. What is loaded or merged, or runs for long, is not looked at: it has changed
- * the keys. */
+/* The same of one that has waited for keys and is run again: Redis 7.2 looks then once more
+ * at what may be written. What is loaded or merged, or runs for long, is not looked at: it has
+ * changed the keys. */
 const char *gate_refusal_again(const struct call *c);
 /* Why nothing that writes may run now, in the same way; NULL when it may. */
 const char *gate_write_refusal(const struct session *s);

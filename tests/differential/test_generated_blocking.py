@@ -75,7 +75,7 @@ def served_from(raw):
     return found and found.group(1).decode()
 
 
-def is_of_before(side, words, due, got):
+def is_of_before(side, _, words, due, got):
     """Since 7.2 the command of a waiter runs again, from its first key, when any of them is ready; before, it was
     served from that one. Both replies (None: ours is not known yet), and our side behind it."""
     keys = keys_of(words)
@@ -90,7 +90,7 @@ def is_of_before(side, words, due, got):
 
 def run_step(ours, theirs, client, commands, asked, of_before):
     """Runs a step on both, and gives [(what, their reply, our reply)]; asked is who waits, {index: words}, and is
-    brought up to date. ServedAsBefore, when of_before(ours, words, their reply, ours or None) says so."""
+    brought up to date. ServedAsBefore, when of_before(ours, who, words, their reply, ours or None) says so."""
     for side in (theirs, ours):
         side.send(client, commands)
     seen = []
@@ -100,14 +100,14 @@ def run_step(ours, theirs, client, commands, asked, of_before):
     now, late = theirs.blocked(), None
     for index in sorted(set(asked) - now):
         due, got, words = theirs.reply(index), None, asked.pop(index)
-        if of_before(ours, words, due, None):
+        if of_before(ours, index, words, due, None):
             raise ServedAsBefore
         try:
             got = ours.reply(index)
         except Timeout as trouble:  # another one of this step may say why
             late = trouble
             continue
-        if got != due and of_before(ours, words, due, got):
+        if got != due and of_before(ours, index, words, due, got):
             raise ServedAsBefore
         seen.append(("client %d" % index, due, got))
     if late:
@@ -209,4 +209,4 @@ def test_what_is_of_before(words, due, got, is_so):
         def type_of(self, key):
             return b"string" if key == "a" else b"none"
 
-    assert is_of_before(Sides(), words, due, got) == is_so
+    assert is_of_before(Sides(), 0, words, due, got) == is_so

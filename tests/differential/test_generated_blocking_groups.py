@@ -19,10 +19,11 @@ def meaning(raw):
     return b"gone" if raw.startswith(gone) else raw
 
 
-def is_of_before(side, words, due, got):
+def is_of_before(side, index, _, due, got):
     """When any group of a stream was destroyed, the waiters of others were given the entries behind what they had
-    had, though those might be deleted: none, then."""
-    return re.fullmatch(rb"(\*1\r\n\*2|%1)\r\n\$\d+\r\n\w+\r\n\*0\r\n", due) is not None
+    had, though those might be deleted: none, then. Here who waits for another group waits on."""
+    nothing = re.fullmatch(rb"(\*1\r\n\*2|%1)\r\n\$\d+\r\n\w+\r\n\*0\r\n", due)
+    return nothing is not None and got is None and index in side.blocked()
 
 
 class GroupSide(Side):

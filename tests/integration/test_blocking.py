@@ -449,6 +449,20 @@ def test_a_group_reader_is_told_that_the_stream_is_gone(client, blocked, info, o
     assert nobody_waits(info)
 
 
+def test_a_group_reader_waits_on_when_another_group_is_destroyed(client, blocked, info, ours_only):
+    """Also where the stream's last entry, which his group has not had, is deleted (7.0 gave him nothing, then)."""
+    client.call("XADD", "s", "1-1", "f", "v")
+    for group in "gh":
+        client.ok("XGROUP", "CREATE", "s", group, "0")
+    client.call("XDEL", "s", "1-1")
+    reader = blocked("XREADGROUP", "GROUP", "g", "c", "BLOCK", "0", "STREAMS", "s", ">")
+    assert client.call("XGROUP", "DESTROY", "s", "h") == 1
+    assert reader.nothing_comes(0.02)
+    client.call("XADD", "s", "2-1", "f", "v")
+    assert reader.read() == [[b"s", [[b"2-1", [b"f", b"v"]]]]]
+    assert nobody_waits(info)
+
+
 def test_reads_of_streams_without_block_do_not_hold_up_a_pipeline(client):
     client.call("XADD", "s", "1-1", "f", "v")
     commands = [["XREAD", "STREAMS", "s", "0"], ["XREAD", "STREAMS", "s", "5"],
