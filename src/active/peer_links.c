@@ -187,13 +187,15 @@ static bool take_answer(struct peer_link *l, const char *line)
     l->gets_all = line[0] != '\0' && line[1] == 'M';
     l->set_comes = false;
     const char *word = l->gets_all ? "+MERGE " : "+PULL ";
-    if (strncmp(line, word, strlen(word)) != 0 ||
-        strlen(line + strlen(word)) != ACTIVE_NODE_CHARS) {
-        log_warning("Active peer %s:%d answers to KEYDB.PULL: %.200s", l->host, l->port, line);
-        return false;
+    bool fine =
+        strncmp(line, word, strlen(word)) == 0 && strlen(line + strlen(word)) == ACTIVE_NODE_CHARS;
+    if (fine) {
+        memcpy(text, line + strlen(word), ACTIVE_NODE_CHARS);
     }
-    memcpy(text, line + strlen(word), ACTIVE_NODE_CHARS);
-    if (!origin_parse(slice_of(text, sizeof(text)), &id) || !peer_link_begin_hold(l)) {
+    if (!fine || !origin_parse(slice_of(text, sizeof(text)), &id)) {
+        return follow_refused(&l->f, "it answers to KEYDB.PULL", line);
+    }
+    if (!peer_link_begin_hold(l)) {
         return false;
     }
     memcpy(all.want[l->number].node, id.node, ORIGIN_NODE_BYTES);
@@ -206,14 +208,13 @@ static bool take_answer(struct peer_link *l, const char *line)
 }
 
 /* He can be followed only by a server that is no node. */
-static bool is_ours(const struct peer_link *l)
+static bool is_ours(struct peer_link *l)
 {
     if (l->f.is_enveloped) {
-        log_warning("%s:%d is an active replica of KeyDB: it can be followed with 'active-replica "
-                    "no', until nobody writes to it any more",
-                    l->host, l->port);
+        return follow_broken(&l->f, "it is an active replica of KeyDB, which can be followed with "
+                                    "'active-replica no' until nobody writes to it any more");
     }
-    return !l->f.is_enveloped;
+    return true;
 }
 
 static bool pull(struct peer_link *l)
@@ -309,6 +310,7 @@ static int take_some(struct peer_link *l)
     }
     if (result < 0) {
         log_warning("What active peer %s:%d sends is wrong: %s", l->host, l->port, error);
+        (void)follow_broken(&l->f, "what it sent is wrong");
         l->wrong = true;
     }
     return result;
@@ -358,7 +360,7 @@ bool peer_link_receive(struct peer_link *l)
             return true;
         }
         if (got <= 0) {
-            return false;
+            return follow_broken(f, got == 0 ? FOLLOW_CLOSED : strerror(errno));
         }
         f->begin = 0;
         f->end = (size_t)got;
@@ -373,8 +375,7 @@ bool peer_link_keep(struct peer_link *l)
 {
     int64_t now_ms = replica_clock_ms();
     if (now_ms - l->heard_ms > sync_settings.timeout_s * 1000) {
-        log_warning("Active peer %s:%d says nothing any more", l->host, l->port);
-        return false;
+        return follow_broken(&l->f, "it says nothing any more");
     }
     return !(l->told_due || now_ms - l->acked_ms >= ACK_MS) || acknowledge(l);
 }
@@ -465,6 +466,16 @@ static void serve(struct peer_link *l)
     (void)serve_frames(l);
 }
 
+/* There is no link, and the next try comes by itself: that is said once for each reason. */
+static void say_failed(struct peer_link *l, const char *why)
+{
+    if (!peer_link_is_interrupted(&l->f) && why[0] && strcmp(l->failed, why) != 0) {
+        log_warning("No link to active peer %s:%d: %s (tried again by itself)", l->host, l->port,
+                    why);
+        snprintf(l->failed, sizeof(l->failed), "%s", why);
+    }
+}
+
 /* One connection, from its beginning to its end; true when it brought something that was good. */
 static bool run_link(struct peer_link *l)
 {
@@ -475,6 +486,7 @@ static bool run_link(struct peer_link *l)
     snprintf(source, sizeof(source), "%s", link_source_address ? link_source_address : "");
     gil_sleep();
     if (!link_connect(&socket, l->host, l->port, source)) {
+        say_failed(l, socket.why);
         return false;
     }
     l->f.link = &socket;
@@ -485,10 +497,13 @@ static bool run_link(struct peer_link *l)
     l->wrong = false;
     bool pulled = pull(l);
     if (pulled) {
+        l->failed[0] = '\0';
         serve(l);
         l->down_ms = replica_clock_ms();
         log_notice("The link to active peer %s:%d has ended: %s", l->host, l->port,
                    l->f.why[0] ? l->f.why : "by itself");
+    } else {
+        say_failed(l, l->f.why);
     }
     l->state = LINK_CONNECT;
     leave(l);

@@ -27,7 +27,8 @@ struct peer_link {
     pthread_t thread;
     char host[HOST_MAX];
     int port;
-    int number; /* among all; its thread's name */
+    char failed[sizeof(((struct follow_link *)NULL)->why)]; /* why there is none, as was logged */
+    int number;                                             /* among all; its thread's name */
     _Atomic bool stop, cut, link_stop;
     _Atomic bool told_due; /* the peer is to be told what is requested */
     _Atomic enum link_state state;

@@ -1,5 +1,4 @@
 /* See follow_link.h: the handshake up to where it is decided what is sent. */
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/num.h"
 #include "engine/gil.h"
@@ -30,8 +29,7 @@ static bool say_ping(struct follow_link *l)
         strncmp(line, "-MISCONF", 8) == 0 || strncmp(line, "-MASTERDOWN", 11) == 0) {
         return true;
     }
-    log_warning("The primary answers to PING: %.200s", line);
-    return false;
+    return follow_refused(l, "it answers to PING", line);
 }
 
 /* Copies of what the configuration says now: CONFIG SET may change it while we wait. */
@@ -73,11 +71,7 @@ static bool authenticate(struct follow_link *l, const struct greeting *g)
     } else {
         ok = FOLLOW_ASK(l, line, SLICE("AUTH"), buf_slice(&g->password));
     }
-    if (ok && line[0] == '-') {
-        log_warning("The primary does not take masterauth: %.200s", line);
-        return false;
-    }
-    return ok;
+    return ok && (line[0] != '-' || follow_refused(l, "it does not take masterauth", line));
 }
 
 /* What older servers do not know is no reason to give up. */

@@ -11,14 +11,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char closed[] = "closed by the other side";
-
 bool follow_broken(struct follow_link *l, const char *why)
 {
     if (l->why[0] == '\0') {
         snprintf(l->why, sizeof(l->why), "%s", why);
     }
     return false;
+}
+
+bool follow_refused(struct follow_link *l, const char *what, const char *line)
+{
+    char why[sizeof(l->why)];
+    snprintf(why, sizeof(why), "%s: %.200s", what, line);
+    return follow_broken(l, why);
 }
 
 /* Waits for the socket: 1 ready, 0 not in time, -1 interrupted. */
@@ -69,7 +74,7 @@ bool follow_send_bytes(struct follow_link *l, struct slice bytes)
                 return follow_broken(l, "nothing could be sent within repl-timeout");
             }
         } else if (sent == 0 || errno != EINTR) {
-            return follow_broken(l, sent == 0 ? closed : strerror(errno));
+            return follow_broken(l, sent == 0 ? FOLLOW_CLOSED : strerror(errno));
         }
     }
     return true;
@@ -105,7 +110,7 @@ int follow_wait(struct follow_link *l, int ms)
                 return ready;
             }
         } else if (got == 0 || errno != EINTR) {
-            (void)follow_broken(l, got == 0 ? closed : strerror(errno));
+            (void)follow_broken(l, got == 0 ? FOLLOW_CLOSED : strerror(errno));
             return -1;
         }
     }

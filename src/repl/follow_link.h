@@ -15,6 +15,8 @@
 #define FOLLOW_KNOWS_ENVELOPES "keydb-rreplay"
 #define FOLLOW_READ_BYTES ((size_t)64 * 1024)
 
+#define FOLLOW_CLOSED "closed by the other side"
+
 /* The link, and what was read from it and not used. */
 struct follow_link {
     struct link *link;
@@ -23,11 +25,13 @@ struct follow_link {
     char bytes[FOLLOW_READ_BYTES];
     size_t begin, end;
     bool is_enveloped; /* he has said that he is an active replica of KeyDB (envelope.h) */
-    char why[128];     /* the first cause for which it can't go on, for the log; "" while it can */
+    char why[256];     /* the first cause for which it can't go on, for the log; "" while it can */
 };
 
 /* Notes why the link can't go on, unless that is known. False. */
 bool follow_broken(struct follow_link *l, const char *why);
+/* The same of an answer; `what` is said before it. False. */
+bool follow_refused(struct follow_link *l, const char *what, const char *line);
 /* Each waits no longer than repl-timeout, and fails (follow_broken) when interrupted or cut. */
 /* Sends a request of words. */
 bool follow_send(struct follow_link *l, int argc, const struct slice *argv) MUST_CHECK;
@@ -51,8 +55,7 @@ bool follow_ask(struct follow_link *l, char line[FOLLOW_LINE_BYTES], int argc,
                (int)(sizeof((const struct slice[]){__VA_ARGS__}) / sizeof(struct slice)),          \
                (const struct slice[]){__VA_ARGS__})
 /* The handshake's first part: PING, AUTH with masterauth, REPLCONF with what we are;
- * l->is_enveloped is set. False, logged where the other server has said why, when it does not go
- * on. No lock is held. */
+ * l->is_enveloped is set. False (follow_broken) when it does not go on. No lock is held. */
 bool follow_greet(struct follow_link *l) MUST_CHECK;
 
 #endif

@@ -200,9 +200,19 @@ def test_what_is_no_data_set(make_node, peer, peers):
         c.ok("REPLICAOF", "NO", "ONE")
 
 
-@pytest.mark.parametrize("answer", [b"-ERR no\r\n", b"+PULL x\r\n", b"+PULL " + b"z" * 32 + b"\r\n", b"+OK\r\n",
-                                    b"$-1\r\n", b"+" + b"a" * 100000, b""])
-def test_what_is_no_answer(make_node, peer, answer):
+def failures(node, port):
+    return [line for line in node.output().splitlines() if "No link to active peer 127.0.0.1:%d: " % port in line]
+
+
+@pytest.mark.parametrize("answer, reason", [
+    (b"-ERR no\r\n", "it answers to KEYDB.PULL: -ERR no"),
+    (b"+PULL x\r\n", "it answers to KEYDB.PULL: +PULL x"),
+    (b"+PULL " + b"z" * 32 + b"\r\n", "it answers to KEYDB.PULL: +PULL zzz"),
+    (b"+OK\r\n", "it answers to KEYDB.PULL: +OK"),
+    (b"$-1\r\n", "it answers to KEYDB.PULL: $-1"),
+    (b"+" + b"a" * 100000, "a line of the handshake is too long"),
+    (b"", "closed by the other side")])
+def test_what_is_no_answer(make_node, peer, answer, reason):
     node = make_node()
     with node.connect() as c:
         c.ok("SET", "k", "ours")
@@ -213,9 +223,33 @@ def test_what_is_no_answer(make_node, peer, answer):
             link.end()
         again = peer.transfer()
         assert replication(node)["master_link_status"] == "down"
+        assert [reason in line for line in failures(node, peer.port)] == [True]
         check_unharmed(node)
         c.ok("REPLICAOF", "NO", "ONE")
         again.end()
+
+
+@pytest.mark.parametrize("said, reason", [
+    (b"-ERR no\r\n", "it answers to PING: -ERR no"), (b"*1000000000\r\n", "it answers to PING: *1000000000"),
+    (b"\0" * 5000, "a line of the handshake is too long"), (b"", "closed by the other side"),
+    (None, "Connection refused")])
+def test_who_is_no_server(make_node, said, reason):
+    """Each try fails; the log says why, once as long as it is the same."""
+    node, tries = make_node(), 3
+    with socket.create_server(("127.0.0.1", 0)) as s, node.connect() as c:
+        port = s.getsockname()[1]
+        s.settimeout(scaled(30))
+        if said is None:
+            s.close()
+        c.ok("REPLICAOF", "127.0.0.1", port)
+        for _ in range(tries if said is not None else 0):
+            link, _ = s.accept()
+            with link:
+                link.recv(100)
+                link.sendall(said)
+        eventually(lambda: failures(node, port), "said")
+        assert [reason in line for line in failures(node, port)] == [True]
+        c.ok("REPLICAOF", "NO", "ONE")
 
 
 def test_a_peer_whose_clock_is_a_day_behind(make_node, peer):
