@@ -31,6 +31,8 @@
 #include <string.h>
 
 #define TICK_MS 100
+/* A tick trims in so many holds at most. */
+#define TRIM_HOLDS 128
 #define CLOCK_NOTE_MS 1000
 #define RESERVE_NAME "temp-active-log.reserve"
 #define NEEDS_ACTIVE "multi-master needs active-replica yes"
@@ -112,6 +114,17 @@ static uint64_t clock_to_note(int64_t now_ms)
     return (uint64_t)(hlc_ms(clock) + CLOCK_NOTE_MS) << HLC_COUNTER_BITS;
 }
 
+/* Others get in between. What is left goes the next time. */
+static void trim(void)
+{
+    bool more = true;
+    for (int i = 0; i < TRIM_HOLDS && more && keyspace_try_exclusive(); i++) {
+        more = node_trim(node);
+        keyspace_unlock_exclusive();
+    }
+    reclaim_run();
+}
+
 static void tick(int64_t wall_ms UNUSED)
 {
     if (!node) {
@@ -132,6 +145,7 @@ static void tick(int64_t wall_ms UNUSED)
         if (clock) {
             epoch_file_note_clock(&own, clock);
         }
+        trim();
     }
     peer_links_judge_stale();
     full_sync_sources_look(); /* whoever waits for it is woken */

@@ -39,6 +39,9 @@ struct node {
     uint64_t states, digests;
 };
 
+/* Units that leave the window, and the logs, in one hold. */
+#define TRIM_UNITS 1024
+
 /* ---- its life ---- */
 
 /* Libraries that the files, or peers, brought. */
@@ -583,9 +586,13 @@ void node_tick(struct node *n, int64_t now_ms)
     uint64_t now = hlc_tell(&n->clock);
     origins_hear(&n->origins, n->self, now, 0);
     origins_hear(&n->origins, n->self, now, origins_seen(&n->origins));
-    if (!n->snapshot && !n->expects && !n->keeps) {
-        window_sweep(n->merge.window, origins_stable(&n->origins));
-    }
+}
+
+bool node_trim(struct node *n)
+{
+    bool sweeps = !n->snapshot && !n->expects && !n->keeps;
+    return (int)(sweeps && window_sweep(n->merge.window, origins_stable(&n->origins), TRIM_UNITS)) |
+           (int)origin_log_trim(n->log, TRIM_UNITS);
 }
 
 /* ---- MERGE ---- */

@@ -4,7 +4,7 @@
  * are in conflict. Links carry the units; files will carry its identity.
  *
  * Where it is used: node_settle before the keyspace lock is let go after writes (what waits
- * in local_writes has its keys' dots then), node_tick some ten times a second, and
+ * in local_writes has its keys' dots then), node_tick and node_trim some ten times a second, and
  * node_take for each unit that a link brings, all in exclusive mode. On a node the wall
  * clock of calls is hlc_ms of its clock.
  *
@@ -93,9 +93,11 @@ void node_data_told(struct node *n) REQUIRES(keyspace_lock);
 /* The same for the frames of a link (receiver_frame): what they bring goes to the node, in this
  * hold. */
 struct receiver_sink node_sink(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
-/* States that are due are told, and what everybody has seen leaves the window; neither during
- * MERGE. */
+/* States that are due are told, but during MERGE. */
 void node_tick(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
+/* Behind it: some of what everybody has seen leaves the window, but during MERGE, and some of what
+ * nobody lacks the logs. True: there is more, for another hold. */
+bool node_trim(struct node *n) MUST_CHECK REQUIRES(keyspace_lock);
 
 /* The files' libraries are loaded, and this is what the files say of them (restored.libraries).
  * Before our first own write. */

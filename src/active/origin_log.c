@@ -9,8 +9,12 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 16
+/* A ring with more places than these, which is less than an eighth full, gives them back. */
+#define SHRINK_CAPACITY 1024
 /* What is dropped has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
+/* A write drops no more, so that none takes long. */
+#define TRIM_UNITS 1024
 
 /* ring[sequence & (capacity - 1)] for first <= sequence < end. */
 struct ring {
@@ -112,16 +116,33 @@ static inline struct ring *ring_of(struct origin_log *log, uint16_t origin)
     return &log->rings[origin];
 }
 
-static __attribute__((noinline)) void grow(struct ring *r)
+/* A power of two, for all that it has. */
+static void set_capacity(struct ring *r, uint64_t capacity)
 {
-    struct ring grown = *r;
-    grown.capacity = r->capacity ? 2 * r->capacity : FIRST_CAPACITY;
-    grown.units = mem_alloc(grown.capacity * sizeof(struct unit *));
+    struct ring made = *r;
+    made.capacity = capacity;
+    made.units = mem_alloc(capacity * sizeof(struct unit *));
     for (uint64_t s = r->first; s < r->end; s++) {
-        *place(&grown, s) = *place(r, s);
+        *place(&made, s) = *place(r, s);
     }
     mem_free(r->units);
-    *r = grown;
+    *r = made;
+}
+
+static __attribute__((noinline)) void grow(struct ring *r)
+{
+    set_capacity(r, r->capacity ? 2 * r->capacity : FIRST_CAPACITY);
+}
+
+static void shrink(struct ring *r)
+{
+    uint64_t capacity = r->capacity;
+    while (capacity > SHRINK_CAPACITY && (r->end - r->first) * 8 < capacity) {
+        capacity /= 2;
+    }
+    if (capacity < r->capacity) {
+        set_capacity(r, capacity);
+    }
 }
 
 /* An origin's last write, which is not old. */
@@ -165,29 +186,35 @@ static size_t bound(const struct origin_log *log)
     return wanted > max ? (size_t)wanted : max;
 }
 
-/* Drops from the ring it has found, down to so many bytes. */
-static void drop_run(struct origin_log *log, struct ring *from, uint64_t limit, size_t max)
+/* Drops from the ring it has found, down to so many bytes, `units` at most. How many it were. */
+static uint64_t drop_run(struct origin_log *log, struct ring *from, uint64_t limit, size_t max,
+                         uint64_t units)
 {
+    uint64_t begin = from->first;
     do {
         drop_first(log, from);
-    } while (log->bytes > max && from->first < from->end && !is_held(log, from) &&
-             (*place(from, from->first))->dot.stamp < limit);
+    } while (log->bytes > max && from->first < from->end && from->first - begin < units &&
+             !is_held(log, from) && (*place(from, from->first))->dot.stamp < limit);
+    return from->first - begin;
 }
 
-/* What will have to go before the next look goes at once, so that not every write has to look. */
-static __attribute__((noinline)) void trim(struct origin_log *log)
+/* What will have to go before the next look goes at once, so that not every write has to look; but
+ * no more than so many units. False: it was too much, and the next write looks again. */
+static __attribute__((noinline)) bool trim(struct origin_log *log, uint64_t units)
 {
     struct ring *from;
     uint64_t limit;
     size_t spare = unit_spare(log->bytes_max);
     size_t max = bound(log) - spare;
     log->trim_at = log->appended + spare;
-    while (log->bytes > max && (from = oldest(log, &limit)) != NULL) {
-        drop_run(log, from, limit, max);
+    while (log->bytes > max && units > 0 && (from = oldest(log, &limit)) != NULL) {
+        units -= drop_run(log, from, limit, max, units);
     }
     atomic_store_explicit(&log->beyond_bytes,
                           log->bytes > log->bytes_max ? log->bytes - log->bytes_max : 0,
                           memory_order_relaxed);
+    log->trim_at = units > 0 ? log->trim_at : 0;
+    return units > 0;
 }
 
 static __attribute__((noinline)) void append_with_room(struct origin_log *log, struct unit *unit)
@@ -205,7 +232,7 @@ static __attribute__((noinline)) void reserve_and_trim(struct origin_log *log, s
         log_reserve_put(log->reserve, unit);
     }
     if (log->appended >= log->trim_at) {
-        trim(log);
+        (void)trim(log, TRIM_UNITS);
     }
 }
 
@@ -246,6 +273,15 @@ void origin_log_read_upto(struct origin_log *log, uint64_t upto, size_t bytes_ma
 {
     log->readers_max = bytes_max;
     log->upto = upto;
+}
+
+bool origin_log_trim(struct origin_log *log, uint64_t units)
+{
+    bool more = log->bytes > bound(log) && !trim(log, units);
+    for (uint32_t i = 0; i < log->count && !more; i++) {
+        shrink(&log->rings[i]);
+    }
+    return more;
 }
 
 uint64_t origin_log_appended(const struct origin_log *log)

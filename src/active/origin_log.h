@@ -31,17 +31,20 @@ struct origin_log *origin_log_create(size_t bytes_max);
 void origin_log_keep_on_disk(struct origin_log *log, struct reserve *reserve);
 /* The logs' part there; NULL: none. It stays the same. Any thread. */
 struct log_reserve *origin_log_reserve(const struct origin_log *log);
-/* Another bound; what is beyond it goes with the next write. */
+/* Another bound; what is beyond it goes with the next write, or origin_log_trim. */
 void origin_log_set_bound(struct origin_log *log, size_t bytes_max);
 /* While somebody is sent a whole data set, what comes behind it is kept for him, up to so many
  * bytes in all: one more that holds. */
 void origin_log_hold(struct origin_log *log, size_t bytes_max);
-/* One less; what is beyond the bound then goes with one of the next writes. Any thread. */
+/* One less; what is beyond the bound then goes as above. Any thread. */
 void origin_log_let_go(struct origin_log *log);
 /* The slowest of those who read has had all but what was appended since origin_log_appended was
  * that (UINT64_MAX: nobody reads): so much is kept beyond the bound, up to `bytes_max` in all. Any
  * thread. */
 void origin_log_read_upto(struct origin_log *log, uint64_t upto, size_t bytes_max);
+/* What nobody holds or lacks any more goes without a next write: at most so many units, and the
+ * room of the pointers to them. True: there is more. To be called now and then. */
+bool origin_log_trim(struct origin_log *log, uint64_t units);
 /* Bytes of all units that were ever appended. Shared mode. */
 uint64_t origin_log_appended(const struct origin_log *log);
 /* What is kept beyond the bound, when it was looked last. Any thread. */

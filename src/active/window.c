@@ -29,6 +29,8 @@ struct placed_unit {
 #define BLOCK_UNITS 100
 /* What leaves has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
+/* A write drops no more, so that none takes long. */
+#define SWEEP_UNITS 1024
 struct window_block {
     struct window_block *next;
     uint32_t first, end; /* of them those that are here */
@@ -415,10 +417,13 @@ static inline void take_out(struct window *w, struct window_queue *q, struct dot
 }
 
 /* The queue's first units are not looked for any more: those with stamps up to that, while the
- * window has more than so many bytes. */
-static void sweep_first(struct window *w, struct window_queue *q, uint64_t upto, size_t bytes)
+ * window has more than so many bytes, and `units` at most. How many it were. */
+static uint64_t sweep_first(struct window *w, struct window_queue *q, uint64_t upto, size_t bytes,
+                            uint64_t units)
 {
-    while (q->first && w->bytes > bytes && first_of(q)->unit->dot.stamp <= upto) {
+    uint64_t count = 0;
+    for (; count < units && q->first && w->bytes > bytes && first_of(q)->unit->dot.stamp <= upto;
+         count++) {
         const struct placed_unit *swept = first_of(q);
         struct dot dot = swept->unit->dot;
         w->floor = dot.stamp > w->floor ? dot.stamp : w->floor;
@@ -428,6 +433,7 @@ static void sweep_first(struct window *w, struct window_queue *q, uint64_t upto,
         }
         pop_unit(w, q);
     }
+    return count;
 }
 
 /* The queue whose first unit is the oldest; all of its units up to *upto are older than those of
@@ -451,14 +457,15 @@ static struct window_queue *oldest(const struct window *w, uint64_t *upto)
     return found;
 }
 
-/* A little more than has to go goes at once, so that not every write has to look. */
+/* A little more than has to go goes at once, so that not every write has to look; where the bound
+ * has become less some of it goes with each of the next writes. */
 static __attribute__((noinline)) void sweep_beyond_bound(struct window *w)
 {
-    uint64_t upto;
+    uint64_t upto, units = SWEEP_UNITS;
     size_t bytes = w->bytes_max - unit_spare(w->bytes_max);
-    while (w->bytes > bytes) {
+    while (w->bytes > bytes && units > 0) {
         struct window_queue *q = oldest(w, &upto);
-        sweep_first(w, q, upto, bytes);
+        units -= sweep_first(w, q, upto, bytes, units);
     }
     window_index_trim(&w->index);
 }
@@ -492,14 +499,19 @@ void window_close(struct window *w, struct unit *unit)
     }
 }
 
-void window_sweep(struct window *w, uint64_t stable)
+bool window_sweep(struct window *w, uint64_t stable, uint64_t units)
 {
-    for (uint32_t i = 0; i < w->queue_count; i++) {
-        sweep_first(w, &w->queues[i], stable, 0);
+    struct window_queue *q;
+    uint64_t upto;
+    while (units > 0 && (q = oldest(w, &upto)) != NULL && first_of(q)->unit->dot.stamp <= stable) {
+        units -= sweep_first(w, q, upto < stable ? upto : stable, 0, units);
     }
     window_index_trim(&w->index);
-    left_states_forget(&w->left_states, stable);
-    hot_keys_forget(&w->hot, w->floor);
+    if (units > 0) {
+        left_states_forget(&w->left_states, stable);
+        hot_keys_forget(&w->hot, w->floor);
+    }
+    return units == 0;
 }
 
 void window_skip(struct window *w, const struct version_vector *positions, uint64_t clock)
@@ -511,7 +523,7 @@ void window_skip(struct window *w, const struct version_vector *positions, uint6
         if (positions->sequence[i] <= here) {
             continue;
         }
-        sweep_first(w, q, UINT64_MAX, 0);
+        (void)sweep_first(w, q, UINT64_MAX, 0, UINT64_MAX);
         q->swept = q->swept_keys = q->swept_clients = positions->sequence[i];
     }
     window_index_trim(&w->index);

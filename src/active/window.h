@@ -92,8 +92,8 @@ struct missed_takings *window_missed(struct window *w);
 /* The unit is in: what is beyond the bound goes, oldest first, and some more (unit_spare). A unit
  * without effects counts too. */
 void window_close(struct window *w, struct unit *unit);
-/* Drops what has a stamp up to `stable`. */
-void window_sweep(struct window *w, uint64_t stable);
+/* Drops what has a stamp up to `stable`, so many units at most. True: there is more. */
+bool window_sweep(struct window *w, uint64_t stable, uint64_t units);
 /* Positions were taken over without the writes (a file, MERGE) of somebody whose clock was this. */
 void window_skip(struct window *w, const struct version_vector *positions, uint64_t clock);
 

@@ -93,6 +93,25 @@ def test_a_peer_at_another_address(make_node):
     assert int(replication(a)["active_origins"]) == int(origins) + 1  # a new life of the same node
 
 
+def test_what_a_peer_has_read_is_let_go_of(make_node):
+    """What it has not read yet is kept beyond repl-backlog-size; when it has, that goes without another write."""
+    a, b = [make_node(**{"repl-backlog-size": "1mb", "client-output-buffer-limit": ["replica 0 0 0"]}) for _ in range(2)]
+    follow(a, b)
+    follow(b, a)
+    eventually(lambda: is_up(a, 1) and is_up(b, 1), "links", 30)
+
+    def kept():
+        return int(replication(a)["active_log_bytes"])
+    with a.connect() as ca, b.connect() as cb:
+        with b.standing_still():
+            ca.pipeline([("SET", "k", "x" * 1000)] * 20000)
+            assert kept() > 4 << 20
+        eventually(lambda: kept() <= 1 << 20, "gone")
+        eventually(lambda: cb.call("GET", "k") == b"x" * 1000, "there")
+        ca.ok("SET", "k", "y")
+        eventually(lambda: cb.call("GET", "k") == b"y", "goes on")
+
+
 def test_a_hub_that_begins_empty(make_node):
     """Who is linked to it before it knows of the others gets their writes all the same."""
     links, nodes = Links(), []

@@ -286,7 +286,7 @@ void node_tend(struct node *n)
     origins_hear(&n->origins, n->self, now, 0);
     origins_hear(&n->origins, n->self, now, origins_seen(&n->origins));
     if (!n->merged) {
-        window_sweep(n->merge.window, origins_stable(&n->origins));
+        (void)window_sweep(n->merge.window, origins_stable(&n->origins), UINT64_MAX);
     }
 }
 

@@ -107,7 +107,7 @@ static void test_table(void **state)
                 check_table(s.merge.window, members);
             }
             if (rand_below(100) == 0) {
-                window_sweep(s.merge.window, rand_below(highest + 1));
+                (void)window_sweep(s.merge.window, rand_below(highest + 1), UINT64_MAX);
             }
         }
         check_table(s.merge.window, members);
@@ -449,8 +449,8 @@ static uint64_t run_history(struct world *w, bool sweeps)
         }
         if (sweeps && rand_below(10) == 0) {
             uint64_t stable = rand_below(w->stamp + 1);
-            window_sweep(w->sides[0].merge.window, stable);
-            window_sweep(w->sides[1].merge.window, stable);
+            (void)window_sweep(w->sides[0].merge.window, stable, UINT64_MAX);
+            (void)window_sweep(w->sides[1].merge.window, stable, UINT64_MAX);
         }
     }
     return compared;

@@ -196,7 +196,7 @@ static void set_up(const struct pieces *p, struct side *s, unsigned broken)
     if (p->before) {
         take(s, p->before);
     }
-    window_sweep(s->merge.window, FIRST);
+    (void)window_sweep(s->merge.window, FIRST, UINT64_MAX);
 }
 
 /* The stamp of the n-th write; a state behind it has half a step more. */
@@ -324,7 +324,7 @@ static void take_all(const struct pieces *p, const int *order, const struct way 
         }
         take(s, p->units[order[i]]);
         if (i + 1 == way->swept_behind) {
-            window_sweep(s->merge.window, way->swept_upto);
+            (void)window_sweep(s->merge.window, way->swept_upto, UINT64_MAX);
         }
     }
 }
@@ -416,7 +416,7 @@ static void test_a_digest_before_a_doubtful_state(void **state)
     for (int i = 0; i <= p.writes; i++) {
         take(&s, p.units[i]);
     }
-    window_sweep(s.merge.window, stamp_of(1));
+    (void)window_sweep(s.merge.window, stamp_of(1), UINT64_MAX);
     assert_false(conflicts_has(s.merge.conflicts, 0, SLICE("k0")));
     take(&s, digest);
     assert_true(conflicts_has(s.merge.conflicts, 0, SLICE("k0")));

@@ -146,8 +146,8 @@ static void run_history(struct world *w, bool states)
         }
         if (rand_below(20) == 0) {
             uint64_t stable = rand_below(w->stamp + 1);
-            window_sweep(w->sides[0].merge.window, stable);
-            window_sweep(w->sides[1].merge.window, stable);
+            (void)window_sweep(w->sides[0].merge.window, stable, UINT64_MAX);
+            (void)window_sweep(w->sides[1].merge.window, stable, UINT64_MAX);
         }
     }
 }

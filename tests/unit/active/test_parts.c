@@ -483,6 +483,55 @@ static void test_what_is_held_is_kept(void **state)
     origin_log_destroy(&log);
 }
 
+static void append_flushes(struct origin_log *log, uint64_t first, uint64_t end)
+{
+    for (uint64_t s = first; s < end; s++) {
+        struct unit *u = unit_create(dot_of(((uint64_t)1000 << HLC_COUNTER_BITS) + s, 1, s), 0,
+                                     SLICE("*1\r\n$8\r\nFLUSHALL\r\n"));
+        origin_log_append(log, u);
+        unit_release(u);
+    }
+}
+
+/* What a reader has let grow goes when he has read it, though nobody writes any more: a bounded
+ * part at a time, and the room of the pointers with it. So does what is beyond a bound that is less
+ * now, with the next writes as well. */
+static void test_what_nobody_lacks_goes_by_itself(void **state)
+{
+    (void)state;
+    enum { COUNT = 40000, PART = 1000 };
+    struct origin_log *log = origin_log_create(0);
+    append_flushes(log, 1, 2);
+    const size_t each = origin_log_bytes(log), used = mem_used_bytes();
+    origin_log_set_bound(log, 100 * each);
+    origin_log_read_upto(log, 0, SIZE_MAX);
+    append_flushes(log, 2, COUNT + 1);
+    assert_int_equal(origin_log_bytes(log), COUNT * each);
+    assert_false(origin_log_trim(log, PART)); /* he has not */
+    assert_int_equal(origin_log_bytes(log), COUNT * each);
+    origin_log_read_upto(log, origin_log_appended(log), SIZE_MAX);
+    for (int i = 1; i * PART < COUNT; i++) {
+        assert_true(origin_log_trim(log, PART));
+        assert_int_equal(origin_log_bytes(log), (size_t)(COUNT - i * PART) * each);
+    }
+    assert_false(origin_log_trim(log, PART));
+    assert_int_equal(origin_log_bytes(log), 100 * each);
+    assert_true(origin_log_keeps_after(log, 1, COUNT - 100, COUNT));
+    assert_true(mem_used_bytes() < used + 100 * each + 16 * 1024);
+
+    origin_log_set_bound(log, COUNT * each);
+    origin_log_read_upto(log, UINT64_MAX, SIZE_MAX);
+    append_flushes(log, COUNT + 1, 2 * COUNT);
+    origin_log_set_bound(log, each);
+    for (uint64_t next = 2 * COUNT; origin_log_bytes(log) > each; next++) {
+        size_t before = origin_log_bytes(log);
+        append_flushes(log, next, next + 1);
+        assert_true(origin_log_bytes(log) < before);
+        assert_true(before - origin_log_bytes(log) < 5000 * each);
+    }
+    origin_log_destroy(&log);
+}
+
 /* What somebody who is there has not read is kept beyond the bound, and not without end. */
 static void test_what_is_unread_is_kept(void **state)
 {
@@ -673,7 +722,7 @@ static void test_window(void **state)
 
     struct version_vector *none = version_vector_create(&o);
     assert_true(window_holds_beyond(w, none));
-    window_sweep(w, 24);
+    (void)window_sweep(w, 24, UINT64_MAX);
     assert_stamps(w, "k", "25 30 40");
     assert_true(window_floor(w) == 20);
     assert_false(window_holds_beyond(w, none));
@@ -690,9 +739,46 @@ static void test_window(void **state)
     }
     assert_true(window_bytes(w) <= 10000);
     assert_true(window_floor(w) > 500);
-    window_sweep(w, UINT64_MAX);
+    (void)window_sweep(w, UINT64_MAX, UINT64_MAX);
     assert_true(window_bytes(w) == 0);
     assert_stamps(w, "k", "");
+    window_destroy(&w);
+    origins_deinit(&o);
+}
+
+/* A part at a time: what is oldest, of whatever origin, so that nothing is here from below the
+ * floor. */
+static void test_a_window_is_swept_in_parts(void **state)
+{
+    (void)state;
+    struct origins o;
+    struct origin_id a = origin_of('a', 1), b = origin_of('b', 1);
+    origins_init(&o);
+    origins_enter(&o, &a);
+    origins_enter(&o, &b);
+    struct window *w = window_create(&o, SIZE_MAX);
+    for (uint64_t s = 1; s <= 8000; s++) {
+        put_in(w, s, 1 + (s / 7) % 2, s, "RPUSH list element");
+    }
+    for (uint64_t swept = 100; swept < 4000; swept += 100) {
+        assert_true(window_sweep(w, 4000, 100));
+        assert_true(window_floor(w) == swept);
+        assert_true(window_oldest(w) == swept + 1);
+    }
+    assert_true(window_sweep(w, 4000, 100)); /* it has not looked whether that was all */
+    assert_false(window_sweep(w, 4000, 100));
+    assert_true(window_floor(w) == 4000);
+    assert_true(window_oldest(w) == 4001);
+    /* Where the bound has become less, so with each write. */
+    size_t before = window_bytes(w);
+    window_set_bound(w, 1000);
+    put_in(w, 8001, 1, 8001, "RPUSH list element");
+    assert_true(window_bytes(w) > 1000 && window_bytes(w) < before);
+    for (uint64_t s = 8002; s <= 8010; s++) {
+        put_in(w, s, 1, s, "RPUSH list element");
+    }
+    assert_true(window_bytes(w) <= 1000);
+    assert_true(window_oldest(w) == window_floor(w) + 1);
     window_destroy(&w);
     origins_deinit(&o);
 }
@@ -832,7 +918,9 @@ int main(void)
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_the_last_write_outlives_the_bound),
         cmocka_unit_test(test_what_is_held_is_kept),
+        cmocka_unit_test(test_what_nobody_lacks_goes_by_itself),
         cmocka_unit_test(test_window),
+        cmocka_unit_test(test_a_window_is_swept_in_parts),
         cmocka_unit_test(test_a_full_window_drops_a_part),
         cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_states_have_a_pace),
