@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 16
-/* A ring with more places than these, which is less than an eighth full, gives them back. */
+/* A ring with more places than these, which is less than an eighth full, keeps twice what it has.
+ */
 #define SHRINK_CAPACITY 1024
 /* What is dropped has not been looked at for long: so many units ahead it is asked for. */
 #define PREFETCH 8
@@ -136,13 +137,14 @@ static __attribute__((noinline)) void grow(struct ring *r)
 
 static void shrink(struct ring *r)
 {
-    uint64_t capacity = r->capacity;
-    while (capacity > SHRINK_CAPACITY && (r->end - r->first) * 8 < capacity) {
+    uint64_t count = r->end - r->first, capacity = r->capacity;
+    if (capacity <= SHRINK_CAPACITY || count * 8 >= capacity) {
+        return;
+    }
+    while (capacity > SHRINK_CAPACITY && count * 4 <= capacity) {
         capacity /= 2;
     }
-    if (capacity < r->capacity) {
-        set_capacity(r, capacity);
-    }
+    set_capacity(r, capacity);
 }
 
 /* An origin's last write, which is not old. */

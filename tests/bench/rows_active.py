@@ -138,6 +138,16 @@ def row_25(bench):
     return measures
 
 
+def filled(bench, servers, letter, count):
+    """(bytes, keys) of the first server, at rest, with so many keys more of each size."""
+    for size in MEMORY_VALUES:
+        bench.generator.run(servers[0], "-n", count, "-r", count, "--sequential", "-P", 50, "-c", 10, "-d", size,
+                            "set", "%s%03d__rand_int__" % (letter, size), "__data__")
+    in_step(servers[0], servers[1:])
+    time.sleep(SWEPT_S)
+    return settled_memory(servers[0]), counted(servers[0])
+
+
 def row_26(bench):
     """Written while both are linked, with the logs full before and the window empty after, so that nothing but what a key
     costs for good is counted.  Of values of several sizes, for those of one size cost what the allocator's next class does."""
@@ -145,16 +155,9 @@ def row_26(bench):
     count = bench.memory_keys // len(MEMORY_VALUES)
     for name in ("active", "plain"):
         servers = group(bench, 1, name == "active", "1mb")
-        bench.generator.run(servers[0], "-t", "set", "-n", 20000, "-r", 1000, "-P", 50, "-c", 10, "-d", 100)
-        in_step(servers[0], servers[1:])
-        time.sleep(SWEPT_S)
-        before, keys = settled_memory(servers[0]), counted(servers[0])
-        for size in MEMORY_VALUES:
-            bench.generator.run(servers[0], "-n", count, "-r", count, "--sequential", "-P", 50, "-c", 10, "-d", size,
-                                "set", "%03d:__rand_int__" % size, "__data__")
-        in_step(servers[0], servers[1:])
-        time.sleep(SWEPT_S)
-        used[name] = (settled_memory(servers[0]) - before) / (counted(servers[0]) - keys)
+        first_used, first_keys = filled(bench, servers, "a", count // 8)
+        used_bytes, keys = filled(bench, servers, "b", count)
+        used[name] = (used_bytes - first_used) / (keys - first_keys)
         bench.end_all()
     return [Measure(26, "bytes a key more as an active node", used["active"] - used["plain"], used["plain"],
                     used["active"] - used["plain"], 16, unit="B (absolute)", digits=1,
