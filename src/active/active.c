@@ -141,7 +141,6 @@ static void tick(int64_t wall_ms UNUSED)
         struct origin_id own = origins_at(node_origins(node), node_self(node))->id;
         uint64_t clock = clock_to_note(now_ms);
         keyspace_unlock_exclusive();
-        reclaim_run();
         if (clock) {
             epoch_file_note_clock(&own, clock);
         }

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "active/hlc.h"
+#include "active/origin_list.h"
 
 #include <assert.h>
 #include <string.h>
@@ -21,13 +22,14 @@
 struct ring {
     struct unit **units;
     uint64_t first, end;
-    uint64_t capacity; /* a power of two, or 0 */
+    uint64_t capacity; /* a power of two, or 0: nothing is in it */
 };
 
 struct origin_log {
     struct log_reserve *reserve; /* NULL: none */
     struct ring *rings;          /* by origin's index */
     uint32_t count;
+    struct origin_list filled; /* whose rings are not empty */
     size_t bytes, bytes_max;
     size_t held_max; /* instead, while somebody holds */
     _Atomic uint32_t holders;
@@ -74,6 +76,14 @@ static size_t unit_bytes(const struct unit *u)
     return sizeof(*u) + u->len;
 }
 
+static __attribute__((noinline)) void forget_ring(struct origin_log *log, struct ring *r)
+{
+    origin_list_remove(&log->filled, (uint16_t)(r - log->rings));
+    mem_free(r->units);
+    r->units = NULL;
+    r->capacity = 0;
+}
+
 static void drop_first(struct origin_log *log, struct ring *r)
 {
     struct unit *u = *place(r, r->first++);
@@ -82,6 +92,9 @@ static void drop_first(struct origin_log *log, struct ring *r)
     }
     log->bytes -= unit_bytes(u);
     unit_release(u);
+    if (unlikely(r->first == r->end)) {
+        forget_ring(log, r);
+    }
 }
 
 void origin_log_destroy(struct origin_log **log)
@@ -91,10 +104,10 @@ void origin_log_destroy(struct origin_log **log)
         while (r->first < r->end) {
             drop_first(*log, r);
         }
-        mem_free(r->units);
     }
     if (*log) {
         log_reserve_destroy(&(*log)->reserve);
+        origin_list_deinit(&(*log)->filled);
         mem_free((*log)->rings);
         mem_free(*log);
         *log = NULL;
@@ -130,11 +143,6 @@ static void set_capacity(struct ring *r, uint64_t capacity)
     *r = made;
 }
 
-static __attribute__((noinline)) void grow(struct ring *r)
-{
-    set_capacity(r, r->capacity ? 2 * r->capacity : FIRST_CAPACITY);
-}
-
 static void shrink(struct ring *r)
 {
     uint64_t count = r->end - r->first, capacity = r->capacity;
@@ -161,9 +169,9 @@ static struct ring *oldest(const struct origin_log *log, uint64_t *limit)
 {
     struct ring *found = NULL;
     *limit = UINT64_MAX;
-    for (uint32_t i = 0; i < log->count; i++) {
-        struct ring *r = &log->rings[i];
-        if (r->first == r->end || is_held(log, r)) {
+    for (uint32_t i = 0; i < log->filled.count; i++) {
+        struct ring *r = &log->rings[log->filled.rows[i]];
+        if (is_held(log, r)) {
             continue;
         }
         uint64_t stamp = (*place(r, r->first))->dot.stamp;
@@ -221,9 +229,13 @@ static __attribute__((noinline)) bool trim(struct origin_log *log, uint64_t unit
 
 static __attribute__((noinline)) void append_with_room(struct origin_log *log, struct unit *unit)
 {
-    struct ring *r = ring_of(log, dot_origin(unit->dot));
-    if (r->end - r->first == r->capacity) {
-        grow(r);
+    uint16_t origin = dot_origin(unit->dot);
+    struct ring *r = ring_of(log, origin);
+    if (r->capacity == 0) {
+        origin_list_add(&log->filled, origin);
+        set_capacity(r, FIRST_CAPACITY);
+    } else if (r->end - r->first == r->capacity) {
+        set_capacity(r, 2 * r->capacity);
     }
     origin_log_append(log, unit);
 }
@@ -280,8 +292,8 @@ void origin_log_read_upto(struct origin_log *log, uint64_t upto, size_t bytes_ma
 bool origin_log_trim(struct origin_log *log, uint64_t units)
 {
     bool more = log->bytes > bound(log) && !trim(log, units);
-    for (uint32_t i = 0; i < log->count && !more; i++) {
-        shrink(&log->rings[i]);
+    for (uint32_t i = 0; i < log->filled.count && !more; i++) {
+        shrink(&log->rings[log->filled.rows[i]]);
     }
     return more;
 }

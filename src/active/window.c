@@ -7,6 +7,7 @@
 #include "active/hot_keys.h"
 #include "active/left_states.h"
 #include "active/missed_takings.h"
+#include "active/origin_list.h"
 #include "active/waiting_states.h"
 #include "active/window_index.h"
 
@@ -61,6 +62,7 @@ struct window {
     uint64_t open;               /* number of the first effect of the unit that is put in */
     struct window_queue *queues; /* by origin's index */
     uint32_t queue_count;
+    struct origin_list filled; /* whose queues are not empty */
     uint32_t flushes;
     struct state_part states[STATE_PARTS]; /* by the hash's first bits */
     struct hot_keys hot;
@@ -129,15 +131,21 @@ static inline void pop_unit(struct window *w, struct window_queue *q)
     }
     if (b->first == b->end) {
         q->first = b->next;
-        q->last = q->first ? q->last : NULL;
         mem_free(b);
+        if (!q->first) {
+            q->last = NULL;
+            origin_list_remove(&w->filled, dot_origin(popped->dot));
+        }
     }
     w->bytes -= popped->len + sizeof(*popped);
     unit_release(popped);
 }
 
-static __attribute__((noinline)) void add_block(struct window_queue *q)
+static __attribute__((noinline)) void add_block(struct window *w, struct window_queue *q)
 {
+    if (!q->last) {
+        origin_list_add(&w->filled, (uint16_t)(q - w->queues));
+    }
     struct window_block *b = mem_alloc(sizeof(*b));
     b->next = NULL;
     b->first = b->end = 0;
@@ -173,6 +181,7 @@ void window_destroy(struct window **window)
     left_states_deinit(&w->left_states);
     waiting_states_deinit(&w->waiting);
     missed_takings_deinit(&w->missed);
+    origin_list_deinit(&w->filled);
     mem_free(w->queues);
     mem_free(w);
     *window = NULL;
@@ -443,10 +452,10 @@ static struct window_queue *oldest(const struct window *w, uint64_t *upto)
     struct window_queue *found = NULL;
     uint64_t least = UINT64_MAX;
     *upto = UINT64_MAX;
-    for (uint32_t i = 0; i < w->queue_count; i++) {
-        struct window_queue *q = &w->queues[i];
-        uint64_t stamp = q->first ? first_of(q)->unit->dot.stamp : UINT64_MAX;
-        if (q->first && (!found || stamp < least)) {
+    for (uint32_t i = 0; i < w->filled.count; i++) {
+        struct window_queue *q = &w->queues[w->filled.rows[i]];
+        uint64_t stamp = first_of(q)->unit->dot.stamp;
+        if (!found || stamp < least) {
             *upto = least;
             least = stamp;
             found = q;
@@ -475,7 +484,7 @@ static __attribute__((noinline)) void close_with_room(struct window *w, struct u
     uint16_t origin = dot_origin(unit->dot);
     struct window_queue *q = queue_of(w, origin);
     assert(!q->last || last_of(q)->dot.stamp < unit->dot.stamp);
-    add_block(q);
+    add_block(w, q);
     window_close(w, unit);
 }
 

@@ -690,15 +690,21 @@ static void count_key(int db, struct slice key, void *context)
     ++*(int *)context;
 }
 
+/* A window where writes of two origins come. */
+static struct window *window_of_two(struct origins *o, size_t bytes_max)
+{
+    struct origin_id a = origin_of('a', 1), b = origin_of('b', 1);
+    origins_init(o);
+    origins_enter(o, &a);
+    origins_enter(o, &b);
+    return window_create(o, bytes_max);
+}
+
 static void test_window(void **state)
 {
     (void)state;
     struct origins o;
-    struct origin_id a = origin_of('a', 1), b = origin_of('b', 1);
-    origins_init(&o);
-    origins_enter(&o, &a);
-    origins_enter(&o, &b);
-    struct window *w = window_create(&o, 10000);
+    struct window *w = window_of_two(&o, 10000);
     put_in(w, 10, 1, 1, "DEL k l");
     put_in(w, 30, 1, 2, "HSET k f v");
     put_in(w, 20, 2, 1, "HSET k g v");
@@ -752,11 +758,7 @@ static void test_a_window_is_swept_in_parts(void **state)
 {
     (void)state;
     struct origins o;
-    struct origin_id a = origin_of('a', 1), b = origin_of('b', 1);
-    origins_init(&o);
-    origins_enter(&o, &a);
-    origins_enter(&o, &b);
-    struct window *w = window_create(&o, SIZE_MAX);
+    struct window *w = window_of_two(&o, SIZE_MAX);
     for (uint64_t s = 1; s <= 8000; s++) {
         put_in(w, s, 1 + (s / 7) % 2, s, "RPUSH list element");
     }
@@ -779,6 +781,18 @@ static void test_a_window_is_swept_in_parts(void **state)
     }
     assert_true(window_bytes(w) <= 1000);
     assert_true(window_oldest(w) == window_floor(w) + 1);
+    /* Who had nothing here any more, and writes again, is one of them again. */
+    assert_false(window_sweep(w, 8010, UINT64_MAX));
+    assert_true(window_oldest(w) == UINT64_MAX);
+    window_set_bound(w, SIZE_MAX);
+    put_in(w, 9002, 1, 8011, "RPUSH list element");
+    put_in(w, 9001, 2, 9001, "RPUSH list element");
+    put_in(w, 9003, 2, 9002, "RPUSH list element");
+    for (uint64_t stamp = 9001; stamp <= 9003; stamp++) {
+        assert_true(window_oldest(w) == stamp);
+        (void)window_sweep(w, stamp, UINT64_MAX);
+    }
+    assert_true(window_bytes(w) == 0);
     window_destroy(&w);
     origins_deinit(&o);
 }
@@ -790,11 +804,7 @@ static void test_a_full_window_drops_a_part(void **state)
     (void)state;
     const size_t bound = 512 * 1024;
     struct origins o;
-    struct origin_id a = origin_of('a', 1), b = origin_of('b', 1);
-    origins_init(&o);
-    origins_enter(&o, &a);
-    origins_enter(&o, &b);
-    struct window *w = window_create(&o, bound);
+    struct window *w = window_of_two(&o, bound);
     size_t drops = 0;
     for (uint64_t s = 1; s <= 16000; s++) {
         size_t before = window_bytes(w);
