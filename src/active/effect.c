@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+/* Doubles below 2^53 hold each integer. */
+#define EXACT_BELOW 9007199254740992.0
 #define REST (-1)
 #define ONE_KEY EFFECT_OF_ONE_KEY
 
@@ -36,10 +38,31 @@ static bool plain_zadd(int argc, const struct slice *argv)
     return argc >= 4 && argc % 2 == 0 && is_number(argv[2]);
 }
 
+/* ZINCRBY key increment member, of an integer below 2^53. */
+static bool by_integer(int argc, const struct slice *argv)
+{
+    double by;
+    return argc == 4 && num_parse_double(argv[2], &by) && by < EXACT_BELOW && by > -EXACT_BELOW &&
+           by == (double)(int64_t)by;
+}
+
 static bool with_one_more(int argc, const struct slice *argv)
 {
     (void)argv;
     return argc == 3;
+}
+
+/* HPEXPIREAT key ms FIELDS 1 field, HPERSIST key FIELDS 1 field: a node tells no other. */
+static bool date_of_one(int argc, const struct slice *argv)
+{
+    (void)argv;
+    return argc == 6;
+}
+
+static bool undate_of_one(int argc, const struct slice *argv)
+{
+    (void)argv;
+    return argc == 5;
 }
 
 static bool without_options(int argc, const struct slice *argv)
@@ -112,8 +135,8 @@ static const struct row rows[] = {
     {N("hset"), {EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL, ONE_KEY, 1, 0, 2, 2, REST}, NULL},
     {N("hmset"), {EFFECT_ASSIGN, EFFECT_HASH, GIVES_ALL, ONE_KEY, 1, 0, 2, 2, REST}, NULL},
     {N("hdel"), {EFFECT_ASSIGN, EFFECT_HASH, EFFECT_TAKES, ONE_KEY, 1, 0, 2, 1, REST}, NULL},
-    {N("hpexpireat"), {EFFECT_ASSIGN, EFFECT_HASH, EFFECT_DATES, ONE_KEY, 1, 0, 5, 1, REST}, NULL},
-    {N("hpersist"), {EFFECT_ASSIGN, EFFECT_HASH, EFFECT_UNDATES, ONE_KEY, 1, 0, 4, 1, REST}, NULL},
+    {N("hpexpireat"), {EFFECT_ASSIGN, EFFECT_HASH, EFFECT_DATES, ONE_KEY, 1, 0, 5, 1, 1}, date_of_one},
+    {N("hpersist"), {EFFECT_ASSIGN, EFFECT_HASH, EFFECT_UNDATES, ONE_KEY, 1, 0, 4, 1, 1}, undate_of_one},
     {N("sadd"), {EFFECT_ASSIGN, EFFECT_SET, EFFECT_GIVES, ONE_KEY, 1, 0, 2, 1, REST}, NULL},
     {N("srem"), {EFFECT_ASSIGN, EFFECT_SET, EFFECT_TAKES, ONE_KEY, 1, 0, 2, 1, REST}, NULL},
     {N("zadd"), {EFFECT_ASSIGN, EFFECT_ZSET, EFFECT_GIVES, ONE_KEY, 1, 0, 3, 2, REST}, plain_zadd},
@@ -134,7 +157,8 @@ static const struct row rows[] = {
     {N("incrby"), {EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, ONE_KEY, 1, 0, 0, 0, 0}, without_options},
     {N("decrby"), {EFFECT_ADD, EFFECT_STRING, EFFECT_GIVES, ONE_KEY, 1, 0, 0, 0, 0}, without_options},
     {N("hincrby"), {EFFECT_ADD, EFFECT_HASH, EFFECT_GIVES, ONE_KEY, 1, 0, 2, 1, 1}, NULL},
-    {N("zincrby"), {EFFECT_ADD, EFFECT_ZSET, EFFECT_GIVES, ONE_KEY, 1, 0, 3, 1, 1}, NULL},
+    {N("zincrby"), {EFFECT_ADD, EFFECT_ZSET, EFFECT_GIVES, ONE_KEY, 1, 0, 3, 1, 1}, by_integer},
+    {N("zincrby"), {EFFECT_ADD, EFFECT_ZSET, EFFECT_GIVES | EFFECT_INEXACT, ONE_KEY, 1, 0, 3, 1, 1}, NULL},
     /* stands in for a write that no frame has room for, on the node that made it */
     {N("keydb.large"), {EFFECT_UNTOLD, EFFECT_ANY, 0, ONE_KEY, 1, 0, 0, 0, 0}, NULL},
     /* what its time has taken: a member, by itself; a key */

@@ -42,6 +42,7 @@ enum effect_flag {
     EFFECT_UNDATES = 1 << 3, /* it has no deadline afterwards */
     EFFECT_EXPIRES = 1 << 4, /* only where it has the deadline that is named */
     EFFECT_LEFT = 1 << 5,    /* at a list's head, not its tail */
+    EFFECT_INEXACT = 1 << 6, /* it adds no integer below 2^53: such sums depend on their order */
 };
 
 #define EFFECT_OF_ONE_KEY (-1)

@@ -289,6 +289,9 @@ void hot_key_add(struct hot_keys *h, struct hot_key *k, const struct origins *o,
     } else {
         add_other(k, o, effect);
     }
+    if (effect->effect.flags & EFFECT_INEXACT) {
+        k->inexact = later(k->inexact, effect->unit->dot.stamp);
+    }
     if (is_later(o, effect->unit->dot, k->last)) {
         k->last = effect->unit->dot;
     }

@@ -54,6 +54,7 @@ struct hot_key {
     /* The latest stamps, 0 for none: of what is not plain or of another type; of whole writes; of
      * what goes by its deadline. */
     uint64_t other, whole, expires;
+    uint64_t inexact;                  /* the same of EFFECT_INEXACT */
     const struct window_effect *state; /* the last state; good as hot_write.effect is */
     struct dot state_dot;              /* its; {0, 0}: there was none */
     struct dot last;                   /* of all writes */

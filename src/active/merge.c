@@ -75,6 +75,36 @@ void merge_run(struct merge *m, struct window_write *write, int db, struct slice
     }
 }
 
+/* Members' words stand at a command's end, one behind the other; if a bad peer's do not, it is run
+ * whole, and fails. */
+void merge_run_members(struct merge *m, struct window_write *write, const bool *keeps, int db,
+                       struct slice key, int64_t now_ms)
+{
+    window_write_open(write);
+    const struct effect *effect = &write->effect;
+    struct window_write part = *write;
+    int begin = write->argc - effect->count * effect->step;
+    if (begin <= effect->key) {
+        merge_run(m, write, db, key, now_ms);
+        return;
+    }
+    struct slice *argv = mem_alloc((size_t)write->argc * sizeof(*argv));
+    memcpy(argv, write->argv, (size_t)begin * sizeof(*argv));
+    part.argc = begin;
+    part.argv = argv;
+    part.effect.count = 0;
+    for (int i = 0; i < effect->count; i++) {
+        if (keeps[i]) {
+            memcpy(argv + part.argc, write->argv + begin + i * effect->step,
+                   (size_t)effect->step * sizeof(*argv));
+            part.argc += effect->step;
+            part.effect.count++;
+        }
+    }
+    merge_run(m, &part, db, key, now_ms);
+    mem_free(argv);
+}
+
 /* ---- which plan ---- */
 
 /* A late write, in the view of its key. */

@@ -29,6 +29,8 @@
 #define LIFT_MAX ((uint32_t)8 * 1024)
 #define LIFT_FREE ((uint32_t)512)
 #define LIFT_A_MS ((uint32_t)512)
+/* Of so many additions to a member it is looked whether they are of integers. */
+#define ADDITIONS_LOOKED_AT 64
 
 /* X. */
 struct late {
@@ -130,34 +132,6 @@ static void add_again(struct merge *m, const struct late *x, uint64_t member)
     }
 }
 
-/* True when each member has its words, which stand one behind the other from the key on. */
-static bool has_words(const struct window_write *w)
-{
-    return w->argc == w->effect.key + 1 + w->effect.count * w->effect.step;
-}
-
-/* X with those of its members alone of which `keeps` says so. */
-static void run_part(struct merge *m, struct late *x, const bool *keeps)
-{
-    const struct window_write *all = &x->write;
-    struct window_write part = *all;
-    int begin = all->effect.key + 1, step = all->effect.step;
-    struct slice *argv = mem_alloc((size_t)all->argc * sizeof(*argv));
-    memcpy(argv, all->argv, (size_t)begin * sizeof(*argv));
-    part.argc = begin;
-    part.argv = argv;
-    part.effect.count = 0;
-    for (int i = 0; i < all->effect.count; i++) {
-        if (keeps[i]) {
-            memcpy(argv + part.argc, all->argv + begin + i * step, (size_t)step * sizeof(*argv));
-            part.argc += step;
-            part.effect.count++;
-        }
-    }
-    merge_run(m, &part, x->db, x->name, x->now_ms);
-    mem_free(argv);
-}
-
 /* Entries, and what groups have pending of them: more hangs on a word than that its members are
  * what it says (positions, counts, consumers), so it is run, where nothing would be run again. */
 static bool put_in_stream(struct merge *m, struct late *x)
@@ -194,19 +168,34 @@ static bool put_in_assign(struct merge *m, struct late *x)
     }
     /* One without members may make the key. Sums of doubles want their order; and a member that X
      * names twice would be added to twice. */
-    bool good = count > 0 && !dated &&
-                (added == 0 || (count == 1 && x->write.effect.type == EFFECT_HASH)) &&
-                (kept == 0 || kept == count || has_words(&x->write));
+    bool good =
+        count > 0 && !dated && (added == 0 || (count == 1 && x->write.effect.type == EFFECT_HASH));
     if (good && kept == count) {
         run(m, x);
     } else if (good && kept > 0) {
-        run_part(m, x, keeps);
+        merge_run_members(m, &x->write, keeps, x->db, x->name, x->now_ms);
     }
     if (good && added > 0) {
         add_again(m, x, member_at(x, 0));
     }
     mem_free(keeps);
     return good;
+}
+
+/* True when X, or an addition behind it, may be none of an integer: sums of doubles want their
+ * order. */
+static bool adds_inexactly(const struct merge *m, const struct late *x, uint64_t member)
+{
+    if (x->key->inexact < x->write.dot.stamp) {
+        return false; /* X's own stamp is one of those */
+    }
+    const struct hot_write *w = first_behind(m, x, member);
+    bool inexact = x->write.effect.flags & EFFECT_INEXACT;
+    for (int i = 0; w && !inexact && i < ADDITIONS_LOOKED_AT; i++) {
+        inexact = w->effect->effect.flags & EFFECT_INEXACT;
+        w = next_behind(m, x, w);
+    }
+    return inexact || w != NULL;
 }
 
 static bool put_in_add(struct merge *m, struct late *x)
@@ -218,9 +207,10 @@ static bool put_in_add(struct merge *m, struct late *x)
     }
     run(m, x);
     if (x->write.effect.type == EFFECT_ZSET &&
-        !m->executor->is_integer(m->context, x->db, x->name,
-                                 effect_member(&x->write.effect, x->write.argv, 0))) {
-        merge_conflict(m, x->db, x->name, x->now_ms); /* doubles do not commute */
+        (adds_inexactly(m, x, member) ||
+         !m->executor->is_integer(m->context, x->db, x->name,
+                                  effect_member(&x->write.effect, x->write.argv, 0)))) {
+        merge_conflict(m, x->db, x->name, x->now_ms);
     }
     return true;
 }

@@ -90,6 +90,9 @@ enum merge_digest_fit merge_digest_fits(const struct merge *m, int db,
  * said, conflicts the key. */
 void merge_run(struct merge *m, struct window_write *write, int db, struct slice key,
                int64_t now_ms);
+/* The same for those of its members alone (more than one) of which keeps[] says so. */
+void merge_run_members(struct merge *m, struct window_write *write, const bool *keeps, int db,
+                       struct slice key, int64_t now_ms);
 void merge_conflict(struct merge *m, int db, struct slice key, int64_t now_ms);
 /* The same; `same`: with somebody who has the same content. */
 void merge_conflict_same(struct merge *m, int db, struct slice key, bool same, int64_t now_ms);

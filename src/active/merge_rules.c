@@ -71,11 +71,25 @@ static void add_all(struct members *s, struct window_write *w)
     }
 }
 
-static bool names_one_of(struct window_write *w, const struct members *s)
+/* True when the i-th member of `w` is one of them. */
+static bool names(struct window_write *w, int i, const struct members *s)
+{
+    struct member member = member_of(w, i);
+    return has_member(s, &member);
+}
+
+/* The same where they are entries, of what a group has pending: who was given one is seen only
+ * where it is there. */
+static bool names_in_group(struct window_write *w, int i, const struct members *s)
+{
+    struct member entry = {.name = member_of(w, i).name, .scope = slice_of("", 0)};
+    return w->effect.scope > 0 && has_member(s, &entry);
+}
+
+static bool names_one_of(struct window_write *w, const struct members *s, bool in_groups)
 {
     for (int i = 0; i < w->effect.count && w->members & s->bits; i++) {
-        struct member member = member_of(w, i);
-        if (has_member(s, &member)) {
+        if (names(w, i, s) || (in_groups && names_in_group(w, i, s))) {
             return true;
         }
     }
@@ -122,7 +136,6 @@ struct behind {
     bool by_members; /* all of them, of X's type */
     bool gives, takes, dates_key;
     bool gives_x, takes_x, dates_x; /* a member of X's */
-    bool dates_several;             /* a deadline for more than one member */
     bool assigns_x;                 /* X's register, with a value */
     /* A member of X's: gets another deadline or none; goes by its deadline; is added to. */
     bool redates_x, expires_x, adds_x;
@@ -149,17 +162,14 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
         }
         b.by_members = b.by_members && is_by_members(w) && same_type(&type, w->effect.type);
         b.only_expires = b.only_expires && expires_key(w);
-        bool touches = names_one_of(w, named);
+        bool touches = names_one_of(w, named, false);
         b.expires_x = b.expires_x || (touches && w->effect.flags & EFFECT_EXPIRES);
         b.adds_x = b.adds_x || (touches && w->effect.class == EFFECT_ADD);
         b.redates_x = b.redates_x || (touches && !gives(w) && w->effect.flags & DATING);
         b.gives = b.gives || gives(w);
         b.takes = b.takes || w->effect.flags & EFFECT_TAKES;
         b.dates_key = b.dates_key || (is_of_key(w) && w->effect.flags & EFFECT_DATES);
-        if (!is_of_key(w) && w->effect.flags & EFFECT_DATES) {
-            b.dates_several = b.dates_several || w->effect.count > 1;
-            b.dates_x = b.dates_x || touches;
-        }
+        b.dates_x = b.dates_x || (touches && w->effect.flags & EFFECT_DATES);
         b.gives_x = b.gives_x || (touches && gives(w));
         b.takes_x = b.takes_x || (touches && w->effect.flags & EFFECT_TAKES);
         b.assigns_x = b.assigns_x || (touches && w->effect.class == EFFECT_ASSIGN &&
@@ -188,8 +198,7 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     if (expires_key(late)) {
         return b.only_expires; /* the first of them that finds its deadline, wherever it stands */
     }
-    if (!is_by_members(late) || !b.by_members || b.dates_several ||
-        (b.expires_x && !survives_expiry(late))) {
+    if (!is_by_members(late) || !b.by_members || (b.expires_x && !survives_expiry(late))) {
         return false;
     }
     if (is_of_key(late)) {
@@ -197,9 +206,6 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
          * and where it is not, one more late member may show that it was never empty. */
         return !(late->effect.flags & EFFECT_DATES) ||
                (!b.gives && m->executor->exists(m->context, db, key));
-    }
-    if (only_undates(late)) {
-        return late->effect.count == 1 || !b.dates_x;
     }
     if (late->effect.flags & EFFECT_DATES) {
         return !b.gives_x;
@@ -221,39 +227,39 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     return true;
 }
 
-/* True when `w` is about what a group has pending, of an entry that X is about: who was given it is
- * seen only where it is there. */
-static bool names_in_group(struct window_write *w, struct window_write *late)
-{
-    struct members names = {0};
-    if (w->effect.scope == 0 || !(w->members & late->members)) {
-        return false;
-    }
-    window_write_open(w);
-    for (int i = 0; i < late->effect.count; i++) {
-        struct member member = member_of(late, i);
-        member.scope = effect_scope(&w->effect, w->argv);
-        add_member(&names, &member);
-    }
-    bool found = names_one_of(w, &names);
-    mem_free(names.slots);
-    return found;
-}
-
 /* True when a later write is to be run again, since X changed what it found. */
 static bool is_concerned(struct window_write *late, struct window_write *w,
-                         const struct members *changed)
+                         const struct members *named)
 {
     if (only_undates(late)) {
         return false;
     }
     if (is_of_key(w)) {
-        return is_of_key(late) || gives(late);
+        return is_of_key(late) || (gives(late) && late->effect.scope == 0); /* that makes no key */
     }
     if (late->effect.class == EFFECT_ADD) {
-        return !gives(w) && w->effect.flags & DATING && names_one_of(w, changed);
+        return !gives(w) && w->effect.flags & DATING && names_one_of(w, named, false);
     }
-    return names_one_of(w, changed) || (is_of_entries(late) && names_in_group(w, late));
+    return names_one_of(w, named, is_of_entries(late));
+}
+
+/* Runs it again for X's members alone: of another one it may be that it found something that is not
+ * there any more (a deadline, say), and would do something else now. */
+static void run_again(struct merge *m, struct window_write *late, struct window_write *w,
+                      const struct members *named, int db, struct slice key, int64_t now_ms)
+{
+    if (w->effect.count <= 1) {
+        merge_run(m, w, db, key, now_ms);
+        return;
+    }
+    bool *keeps = mem_alloc((size_t)w->effect.count);
+    for (int i = 0; i < w->effect.count; i++) {
+        keeps[i] = names(w, i, named) || (is_of_entries(late) && names_in_group(w, i, named));
+    }
+    /* What is pending is pending at somebody: the first word (KEYDB.XPEND). */
+    keeps[0] = keeps[0] || (w->effect.scope > 0 && gives(w));
+    merge_run_members(m, w, keeps, db, key, now_ms);
+    mem_free(keeps);
 }
 
 /* True when `w`, behind X, decides what X would have changed, whether it found something or not.
@@ -264,10 +270,10 @@ static bool makes_void(struct window_write *late, struct window_write *w,
 {
     if (only_undates(late)) {
         return w->effect.flags & EFFECT_DATES && is_of_key(w) == is_of_key(late) &&
-               (is_of_key(w) || names_one_of(w, named));
+               (is_of_key(w) || names_one_of(w, named, false));
     }
     return late->effect.class == EFFECT_ADD && w->effect.class == EFFECT_ASSIGN &&
-           w->effect.flags & (EFFECT_GIVES | EFFECT_TAKES) && names_one_of(w, named);
+           w->effect.flags & (EFFECT_GIVES | EFFECT_TAKES) && names_one_of(w, named, false);
 }
 
 static bool is_void(const struct merge *m, const struct merge_fold *f, int x,
@@ -280,6 +286,22 @@ static bool is_void(const struct merge *m, const struct merge_fold *f, int x,
         }
     }
     return false;
+}
+
+/* True when additions to X's member, X and those behind it, may be in any order: doubles do not
+ * commute, but for integers below 2^53. */
+static bool sums_exactly(const struct merge *m, const struct merge_fold *f, int x, int db,
+                         struct slice key)
+{
+    struct window_write *late = &f->view.writes[x];
+    struct member member = member_of(late, 0);
+    bool exact = m->executor->is_integer(m->context, db, key, member.name);
+    for (int i = x; i < (int)f->view.count && exact; i++) {
+        struct window_write *w = &f->view.writes[i];
+        exact = !(w->effect.flags & EFFECT_INEXACT) || !merge_fold_is_live(m, f, i) ||
+                !slice_equal(member_of(w, 0).name, member.name);
+    }
+    return exact;
 }
 
 void merge_rules_guess(struct merge *m, const struct merge_fold *f, int x, int db, struct slice key,
@@ -296,26 +318,22 @@ void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int 
                         struct slice key, int64_t now_ms)
 {
     struct window_write *late = &f->view.writes[x];
-    struct members changed = {0};
-    add_all(&changed, late);
-    if (is_void(m, f, x, &changed)) {
-        mem_free(changed.slots);
+    struct members named = {0};
+    add_all(&named, late);
+    if (is_void(m, f, x, &named)) {
+        mem_free(named.slots);
         return;
     }
     merge_run(m, late, db, key, now_ms);
     for (int i = x + 1; i < (int)f->view.count && !(m->broken & MERGE_BREAK_REPEAT); i++) {
         struct window_write *w = &f->view.writes[i];
-        if (merge_fold_is_live(m, f, i) && is_concerned(late, w, &changed)) {
-            merge_run(m, w, db, key, now_ms);
-            if (!is_of_key(w)) {
-                add_all(&changed, w);
-            }
+        if (merge_fold_is_live(m, f, i) && is_concerned(late, w, &named)) {
+            run_again(m, late, w, &named, db, key, now_ms);
         }
     }
-    mem_free(changed.slots);
+    mem_free(named.slots);
     if (late->effect.class == EFFECT_ADD && late->effect.type == EFFECT_ZSET &&
-        !m->executor->is_integer(m->context, db, key,
-                                 effect_member(&late->effect, late->argv, 0))) {
-        merge_conflict(m, db, key, now_ms); /* doubles do not commute */
+        !sums_exactly(m, f, x, db, key)) {
+        merge_conflict(m, db, key, now_ms);
     }
 }

@@ -230,6 +230,9 @@ WRITE_COMMAND(hpersist_command)
         struct slice field = c->argv[fields.first + i];
         bool had = db_drop_member_ttl(&ref, field);
         dropped += had;
+        if (unlikely(propagate_peers) && had) {
+            TELL_PEERS(c, SLICE("PERSIST"), ref.key.name, field);
+        }
         reply_i64(c->reply, had                          ? FIELD_DONE
                             : hash_has(ref.entry, field) ? FIELD_NO_TTL
                                                          : FIELD_MISSING);

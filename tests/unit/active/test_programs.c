@@ -225,13 +225,16 @@ static void test_narrow(void **state)
 
 /* ---- with time ---- */
 
-/* K: k0 to k3, M: m0 to m2, E: a time that comes soon. */
+/* K: k0 to k3, M and O: m0 to m2, E: a time that comes soon. */
 static const char *const dated_lines[] = {
     "set K N pxat E",
     "hset K M N",
     "hset K M N",
     "hpexpireat K E fields 1 M",
     "hpersist K fields 1 M",
+    "hpexpireat K E fields 2 M O",
+    "hpersist K fields 2 M O",
+    "hdel K M",
     "hincrby K M 1",
     "sadd K M",
     "sadd K M",
@@ -261,7 +264,7 @@ static void write_dated_thing(int node)
         char text[24] = {*c, '\0'};
         if (*c == 'K') {
             snprintf(text, sizeof(text), "k%d", (int)rand_below(4));
-        } else if (*c == 'M') {
+        } else if (*c == 'M' || *c == 'O') {
             snprintf(text, sizeof(text), "m%d", (int)rand_below(3));
         } else if (*c == 'N') {
             snprintf(text, sizeof(text), "%d", (int)rand_below(9));
