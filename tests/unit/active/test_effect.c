@@ -113,6 +113,9 @@ static const char *effects_of(const char *line)
             at += (size_t)snprintf(text + at, sizeof(text) - at, " %.*s%s%.*s", (int)scope.len,
                                    scope.ptr, scope.len ? "/" : "", (int)m.len, m.ptr);
         }
+        if (p.flags & EFFECT_INEXACT) {
+            at += (size_t)snprintf(text + at, sizeof(text) - at, " inexact");
+        }
         int words_count = effect_command(&p, argc, argv, words, &command);
         if (p.values >= 0) {
             at += (size_t)snprintf(text + at, sizeof(text) - at, " (");
@@ -141,8 +144,11 @@ static void test_effects(void **state)
         {"MSET k v l", "whole (SET k v)"},
         {"HSET k f 1 g 2", "assign f g"},
         {"HDEL k f g", "assign f g"},
-        {"HPEXPIREAT k 5 FIELDS 2 f g", "assign f g"},
-        {"HPEXPIREAT k 5", "assign"},
+        {"HPEXPIREAT k 5 FIELDS 1 f", "assign f"},
+        {"HPEXPIREAT k 5 FIELDS 2 f g", "order"},
+        {"HPEXPIREAT k 5", "order"},
+        {"HPERSIST k FIELDS 1 f", "assign f"},
+        {"HPERSIST k FIELDS 2 f g", "order"},
         {"ZADD k 1 a 2 b", "assign a b"},
         {"ZADD k NX 1 a", "order"},
         {"ZADD k GT CH 1 a", "order"},
@@ -167,6 +173,12 @@ static void test_effects(void **state)
         {"INCRBY k 5", "add"},
         {"HINCRBY k f 5", "add f"},
         {"ZINCRBY k 5 m", "add m"},
+        {"ZINCRBY k -5.0 m", "add m"},
+        {"ZINCRBY k 9007199254740991 m", "add m"},
+        {"ZINCRBY k 9007199254740992 m", "add m inexact"},
+        {"ZINCRBY k 0.5 m", "add m inexact"},
+        {"ZINCRBY k -inf m", "add m inexact"},
+        {"ZINCRBY k x m", "add m inexact"},
         {"ZINCRBY k 5", "order"},
         {"FLUSHALL", "flush"},
         {"PUBLISH c m", "keyless"},

@@ -97,6 +97,22 @@ static void test_commands_become_units(void **state)
     real_group_deinit(&group);
 }
 
+/* So that a late write that concerns one of them has nothing to do with the others. */
+static void test_a_deadline_is_told_for_one_member_at_a_time(void **state)
+{
+    (void)state;
+    real_group_init(&group, 1, LOG_BYTES, 0);
+    real_run_one(&group, 0, 0, "hset h a 1 b 2 c 3");
+    real_run_one(&group, 0, 0, "hpexpireat h 4102444800000 fields 3 a x b");
+    assert_string_equal(real_unit_text(&group, 0, 2), "0: PEXPIREMEMBERAT h a 4102444800000 | "
+                                                      "0: PEXPIREMEMBERAT h b 4102444800000");
+    real_run_one(&group, 0, 0, "hpersist h fields 4 c b x a");
+    assert_string_equal(real_unit_text(&group, 0, 3), "0: PERSIST h b | 0: PERSIST h a");
+    assert_string_equal(real_run_one(&group, 0, 0, "hpersist h fields 1 c"), "*1\r\n:-1\r\n");
+    assert_int_equal(real_position(&group, 0), 3);
+    real_group_deinit(&group);
+}
+
 static void test_writes_of_nobody_get_no_dot(void **state)
 {
     (void)state;
@@ -544,6 +560,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_commands_become_units),
+        cmocka_unit_test(test_a_deadline_is_told_for_one_member_at_a_time),
         cmocka_unit_test(test_writes_of_nobody_get_no_dot),
         cmocka_unit_test(test_logs_and_window_are_bounded),
         cmocka_unit_test(test_what_is_taken_once_and_what_never),
