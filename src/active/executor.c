@@ -227,6 +227,7 @@ static bool run_expired(struct executor *x, int db, int argc, const struct slice
     }
     struct key key = key_of(argv[1]);
     db_open(&ref, executor_db(x, db), &key, hlc_hold_ms(x->clock), 0);
+    x->changed = false;
     if (!ref.entry) {
         return true;
     }
@@ -240,6 +241,7 @@ static bool run_expired(struct executor *x, int db, int argc, const struct slice
     }
     if (entry_expiry_ms(ref.entry) == deadline_ms) {
         expire_delete(&ref);
+        x->changed = true;
     }
     return true;
 }

@@ -137,9 +137,8 @@ struct behind {
     bool gives, takes, dates_key;
     bool gives_x, takes_x, dates_x; /* a member of X's */
     bool assigns_x;                 /* X's register, with a value */
-    /* A member of X's: gets another deadline or none; goes by its deadline; is added to. */
-    bool redates_x, expires_x, adds_x;
-    bool only_expires; /* the key, all of them */
+    bool redates_x, expires_x;      /* it gets another deadline or none; it goes by its deadline */
+    bool only_expires;              /* the key, all of them */
 };
 
 static bool same_type(enum effect_type *type, enum effect_type other)
@@ -164,7 +163,6 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
         b.only_expires = b.only_expires && expires_key(w);
         bool touches = names_one_of(w, named, false);
         b.expires_x = b.expires_x || (touches && w->effect.flags & EFFECT_EXPIRES);
-        b.adds_x = b.adds_x || (touches && w->effect.class == EFFECT_ADD);
         b.redates_x = b.redates_x || (touches && !gives(w) && w->effect.flags & DATING);
         b.gives = b.gives || gives(w);
         b.takes = b.takes || w->effect.flags & EFFECT_TAKES;
@@ -179,12 +177,11 @@ static struct behind look_behind(const struct merge *m, const struct merge_fold 
 }
 
 /* True when what is behind, and takes a member where it has some deadline, can be run again to the
- * same end: X gives it without one, or takes it too. */
+ * same end: X gives it without one, or takes it too (as when both sides of a cut say so). */
 static bool survives_expiry(const struct window_write *late)
 {
-    return late->effect.class == EFFECT_ASSIGN &&
-           ((gives(late) && late->effect.flags & EFFECT_UNDATES) ||
-            late->effect.flags & EFFECT_TAKES);
+    return (gives(late) && late->effect.flags & EFFECT_UNDATES) ||
+           late->effect.flags & EFFECT_TAKES;
 }
 
 bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int x, int db,
@@ -215,8 +212,8 @@ bool merge_rules_commute(const struct merge *m, const struct merge_fold *f, int 
     }
     if (late->effect.flags & EFFECT_TAKES) {
         /* The key may have been away when it got its deadline; and a member that has another one
-         * by now may have had this one, or have been added to if it had not. */
-        return !b.dates_key && !(late->effect.flags & EFFECT_EXPIRES && (b.redates_x || b.adds_x));
+         * by now may have had this one. */
+        return !b.dates_key && !(late->effect.flags & EFFECT_EXPIRES && b.redates_x);
     }
     if (b.dates_key && b.takes) {
         return false;
@@ -325,6 +322,10 @@ void merge_rules_repeat(struct merge *m, const struct merge_fold *f, int x, int 
         return;
     }
     merge_run(m, late, db, key, now_ms);
+    if (late->effect.flags & EFFECT_EXPIRES && !m->executor->changed(m->context)) {
+        mem_free(named.slots); /* it had another deadline then, too: nothing is other than it was */
+        return;
+    }
     for (int i = x + 1; i < (int)f->view.count && !(m->broken & MERGE_BREAK_REPEAT); i++) {
         struct window_write *w = &f->view.writes[i];
         if (merge_fold_is_live(m, f, i) && is_concerned(late, w, &named)) {
