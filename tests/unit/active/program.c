@@ -165,7 +165,7 @@ static void draw_line(const struct real_group *g, char *out, size_t room, const 
             snprintf(text, sizeof(text), "m%d", (int)rand_below(members));
             break;
         case 'N':
-            snprintf(text, sizeof(text), "%d", (int)rand_below(9) + 1);
+            snprintf(text, sizeof(text), "%d", (int)rand_below(g->narrow ? 3 : 9) + 1);
             break;
         case 'D':
             snprintf(text, sizeof(text), "41024448%05d", (int)rand_below(4));
