@@ -58,8 +58,8 @@ static const char *const sets[] = {"SADD k M",
                                    "KEYDB.EXPIRED k D M"};
 static const char *const zsets[] = {
     "ZADD k N M",  "ZADD k N M N O",        "ZADD k GT N M",       "ZREM k M",
-    "ZREM k M O",  "ZINCRBY k N M",         "ZINCRBY k 0.1 M",     "ZINCRBY k 1e16 M",
-    "PERSIST k M", "PEXPIREMEMBERAT k M D", "KEYDB.EXPIRED k D M", "ZADD k N m2"};
+    "ZREM k M O",  "ZINCRBY k N M",         "ZINCRBY k 0.1 M",     "ZINCRBY k -1 M",
+    "PERSIST k M", "PEXPIREMEMBERAT k M D", "KEYDB.EXPIRED k D M", "ZADD k 0.1 M"};
 static const char *const lists[] = {"RPUSH k N",   "RPUSH k N N",   "LPUSH k N",    "LPUSH k N N",
                                     "LREM k 1 N",  "LREM k -1 N",   "LREM k 0 N",   "LSET k 0 N",
                                     "LTRIM k 0 2", "PEXPIREAT k D", "RPUSH k M O M"};
@@ -234,8 +234,10 @@ static const char *const found[][WRITES_MAX] = {
      "KEYDB.XPEND k g 2-1 5 1 c 1-1 2-1"},
     {"XGROUP CREATE k g 0 MKSTREAM", "!KEYDB.XINSERT k 1-1 f 1", "KEYDB.XINSERT k 2-1 f 2",
      "KEYDB.XPEND k g 2-1 5 1 c 1-1 2-1", "XACK k g 2-1 1-1"},
-    /* 0.7 + 0.1 + 0.1 + 0.1 is not 1; 0.1 + 0.1 + 0.1 + 0.7 is. Likewise with an integer. */
+    /* 0.7 + 0.1 + 0.1 + 0.1 is not 1; 0.1 + 0.1 + 0.1 + 0.7 is. Likewise with an integer,
+     * and with what was there. */
     {"!ZINCRBY k 0.7 m0", "ZINCRBY k 0.1 m0", "ZINCRBY k 0.1 m0", "ZINCRBY k 0.1 m0"},
+    {"ZADD k 0.1 m0", "!ZINCRBY k 1 m0", "ZINCRBY k -1 m0"},
     {"!ZINCRBY k 7 m0", "ZINCRBY k 0.1 m0", "ZINCRBY k 0.1 m0", "ZINCRBY k 0.8 m0"},
 };
 
