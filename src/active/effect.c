@@ -6,8 +6,6 @@
 
 #include <stddef.h>
 
-/* Doubles below 2^53 hold each integer. */
-#define EXACT_BELOW 9007199254740992.0
 #define REST (-1)
 #define ONE_KEY EFFECT_OF_ONE_KEY
 
@@ -38,12 +36,11 @@ static bool plain_zadd(int argc, const struct slice *argv)
     return argc >= 4 && argc % 2 == 0 && is_number(argv[2]);
 }
 
-/* ZINCRBY key increment member, of an integer below 2^53. */
+/* ZINCRBY key increment member. */
 static bool by_integer(int argc, const struct slice *argv)
 {
     double by;
-    return argc == 4 && num_parse_double(argv[2], &by) && by < EXACT_BELOW && by > -EXACT_BELOW &&
-           by == (double)(int64_t)by;
+    return argc == 4 && num_parse_double(argv[2], &by) && effect_is_exact(by);
 }
 
 static bool with_one_more(int argc, const struct slice *argv)

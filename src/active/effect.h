@@ -75,6 +75,13 @@ static inline bool effect_walk(int argc, const struct slice *argv, int number,
            effect_of(argc, argv, number, effect);
 }
 
+/* True for an integer below 2^53: doubles hold each, so sums that are such do not depend on order.
+ */
+static inline bool effect_is_exact(double number)
+{
+    return number < 0x1p53 && number > -0x1p53 && number == (double)(int64_t)number;
+}
+
 /* Most words of a command for one of several keys. */
 #define EFFECT_WORDS 3
 /* The command that does this effect alone: argv itself, or words in `words`. Returns its argc. */

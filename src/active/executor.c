@@ -17,8 +17,6 @@
 #include <assert.h>
 
 #define ARENA_BYTES ((size_t)16 * 1024)
-/* Sums of doubles do not depend on their order while they are integers below this. */
-#define EXACT_BELOW 0x1p53
 #define DIGEST_BYTES 20
 /* Entries that a step of a walk looks at. */
 #define WALK_ENTRIES 1024
@@ -103,7 +101,7 @@ static bool execute_is_integer(void *context, int db, struct slice key, struct s
     if (!e || entry_type(e) != VALUE_ZSET || !zset_score(e, member, &score)) {
         return true;
     }
-    return score < EXACT_BELOW && score > -EXACT_BELOW && score == (double)(int64_t)score;
+    return effect_is_exact(score);
 }
 
 static struct dot execute_dot(void *context, int db, struct slice key)

@@ -184,7 +184,8 @@ static void write_zset(struct buf *out, const struct texts *t, uint64_t kind, bo
         WORDS(out, "ZADD", t->key, t->number, t->member[0], t->other, t->member[1]);
         break;
     default:
-        WORDS(out, "ZINCRBY", t->key, fractions ? (kind % 2 ? "0.1" : "0.7") : t->number, t->member[0]);
+        WORDS(out, "ZINCRBY", t->key, fractions ? (kind % 2 ? "0.1" : "0.7") : t->number,
+              t->member[0]);
     }
 }
 
