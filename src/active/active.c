@@ -33,6 +33,7 @@
 #define TICK_MS 100
 /* A tick trims in so many holds at most. */
 #define TRIM_HOLDS 128
+#define STATES_HOLDS 16
 #define CLOCK_NOTE_MS 1000
 #define RESERVE_NAME "temp-active-log.reserve"
 #define NEEDS_ACTIVE "multi-master needs active-replica yes"
@@ -125,6 +126,16 @@ static void trim(void)
     reclaim_run();
 }
 
+static void tell_states(void)
+{
+    bool more = true;
+    for (int i = 0; i < STATES_HOLDS && more && keyspace_try_exclusive(); i++) {
+        more = node_tell_states(node);
+        keyspace_has_work = true;
+        keyspace_unlock_exclusive();
+    }
+}
+
 static void tick(int64_t wall_ms UNUSED)
 {
     if (!node) {
@@ -144,6 +155,7 @@ static void tick(int64_t wall_ms UNUSED)
         if (clock) {
             epoch_file_note_clock(&own, clock);
         }
+        tell_states();
         trim();
     }
     peer_links_judge_stale();

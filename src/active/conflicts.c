@@ -7,23 +7,36 @@
 
 #include <string.h>
 
+/* A conflict is looked at again after one of these times, the longest that is not too long: so each
+ * queue is in the order of when to look, and very many that are not due cost nothing. */
+static const int64_t delay_ms[] = {20, CONFLICT_QUIET_MS, 1000, 10000};
+#define QUEUES (sizeof(delay_ms) / sizeof(delay_ms[0]))
+/* So many are looked at in vain at a time. */
+#define LOOKS_MAX 1024
+
 struct conflict {
-    uint64_t hash;
-    struct conflict *before, *after; /* in the order of their first notes */
+    struct conflict *before, *after; /* in its queue */
+    int64_t look_ms;                 /* then */
     int64_t first_ms, last_ms;
     uint64_t state_stamp; /* only what is later settles it */
     uint64_t wait_stamp;  /* not before all have seen this; 0: no such */
     int64_t waits_ms;     /* since when it waits for that */
     int db;
     uint32_t len;
+    uint8_t queue;
     bool same; /* a digest will do */
     bool is_put_off;
+    bool waited; /* when it was looked at last */
     char key[];
+};
+
+struct queue {
+    struct conflict *first, *last;
 };
 
 struct conflicts {
     struct table by_key;
-    struct conflict *first, *last;
+    struct queue queues[QUEUES];
     conflicts_changed_fn changed; /* or NULL */
     void *context;                /* its */
     size_t pace_bytes;
@@ -37,14 +50,20 @@ struct wanted {
     struct slice key;
 };
 
-static uint64_t hash_of_entry(const void *entry)
-{
-    return ((const struct conflict *)entry)->hash;
-}
-
 static uint64_t hash_of(const struct wanted *w)
 {
     return hash_slice(w->key) ^ ((uint64_t)w->db << 32);
+}
+
+static struct wanted name_of(const struct conflict *x)
+{
+    return (struct wanted){x->db, slice_of(x->key, x->len)};
+}
+
+static uint64_t hash_of_entry(const void *entry)
+{
+    struct wanted w = name_of(entry);
+    return hash_of(&w);
 }
 
 static bool matches(const void *entry, const void *key)
@@ -102,6 +121,28 @@ static void tell_change(const struct conflicts *d, const struct conflict *x, boo
     }
 }
 
+static void queue_remove(struct conflicts *d, struct conflict *x)
+{
+    struct queue *q = &d->queues[x->queue];
+    *(x->before ? &x->before->after : &q->first) = x->after;
+    *(x->after ? &x->after->before : &q->last) = x->before;
+}
+
+/* To be looked at after `in_ms`, or a little before that. */
+static void queue_add(struct conflicts *d, struct conflict *x, int64_t in_ms, int64_t now_ms)
+{
+    x->queue = 0;
+    while (x->queue + 1U < QUEUES && delay_ms[x->queue + 1] <= in_ms) {
+        x->queue++;
+    }
+    struct queue *q = &d->queues[x->queue];
+    x->look_ms = now_ms + delay_ms[x->queue];
+    x->before = q->last;
+    x->after = NULL;
+    *(q->last ? &q->last->after : &q->first) = x;
+    q->last = x;
+}
+
 static void note(struct conflicts *d, int db, struct slice key, uint64_t state_stamp, bool same,
                  int64_t now_ms)
 {
@@ -118,22 +159,15 @@ static void note(struct conflicts *d, int db, struct slice key, uint64_t state_s
     }
     struct wanted w = {db, key};
     struct conflict *x = mem_alloc(sizeof(*x) + key.len);
-    *x = (struct conflict){.hash = hash_of(&w),
-                           .before = d->last,
-                           .first_ms = now_ms,
+    *x = (struct conflict){.first_ms = now_ms,
                            .last_ms = now_ms,
                            .state_stamp = state_stamp,
                            .db = db,
                            .len = (uint32_t)key.len,
                            .same = same};
     memcpy(x->key, key.ptr, key.len);
-    table_insert(&d->by_key, x->hash, (uintptr_t)x);
-    if (d->last) {
-        d->last->after = x;
-    } else {
-        d->first = x;
-    }
-    d->last = x;
+    table_insert(&d->by_key, hash_of(&w), (uintptr_t)x);
+    queue_add(d, x, CONFLICT_QUIET_MS, now_ms);
     tell_change(d, x, true);
 }
 
@@ -176,6 +210,8 @@ void conflicts_put_off_no_more(struct conflicts *d, int db, struct slice key, in
     if (x && x->is_put_off) {
         x->is_put_off = false;
         x->first_ms = x->last_ms = now_ms;
+        queue_remove(d, x);
+        queue_add(d, x, CONFLICT_QUIET_MS, now_ms);
     }
 }
 
@@ -184,10 +220,13 @@ void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
     d->seen = stamp;
 }
 
-/* True while it is not to be told: then it is as if it had begun a while from now. */
+/* True while others are to be heard first, and once behind that: then it is as if it had begun a
+ * while from now. */
 static bool waits(const struct conflicts *d, struct conflict *x, int64_t now_ms)
 {
-    if (x->wait_stamp <= d->seen || now_ms - x->waits_ms >= CONFLICT_WAIT_MAX_MS) {
+    bool waited = x->waited;
+    x->waited = x->wait_stamp > d->seen && now_ms - x->waits_ms < CONFLICT_WAIT_MAX_MS;
+    if (!x->waited && !waited) {
         return false;
     }
     x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS;
@@ -197,24 +236,16 @@ static bool waits(const struct conflicts *d, struct conflict *x, int64_t now_ms)
 static void drop(struct conflicts *d, uintptr_t *slot)
 {
     struct conflict *x = table_entry(*slot);
+    struct wanted w = name_of(x);
     tell_change(d, x, false);
-    table_remove(&d->by_key, x->hash, slot);
-    if (x->before) {
-        x->before->after = x->after;
-    } else {
-        d->first = x->after;
-    }
-    if (x->after) {
-        x->after->before = x->before;
-    } else {
-        d->last = x->before;
-    }
+    table_remove(&d->by_key, hash_of(&w), slot);
+    queue_remove(d, x);
     mem_free(x);
 }
 
 void conflicts_resolve(struct conflicts *d, int db, struct slice key, uint64_t stamp)
 {
-    uintptr_t *slot = d->first ? find(d, db, key) : NULL;
+    uintptr_t *slot = d->by_key.count > 0 ? find(d, db, key) : NULL;
     if (slot && stamp > ((struct conflict *)table_entry(*slot))->state_stamp) {
         drop(d, slot);
     }
@@ -247,28 +278,50 @@ void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms)
     }
 }
 
+/* The next one that is due; those of the queue that are not are put into the one where they belong.
+ */
+static struct conflict *due(struct conflicts *d, struct queue *q, int64_t now_ms, int *looks)
+{
+    struct conflict *x;
+    while ((x = q->first) != NULL && x->look_ms <= now_ms && (*looks)-- > 0) {
+        bool waiting = waits(d, x, now_ms);
+        int64_t quiet_ms = x->last_ms + CONFLICT_QUIET_MS, most_ms = x->first_ms + CONFLICT_MAX_MS;
+        int64_t in_ms = (quiet_ms < most_ms ? quiet_ms : most_ms) - now_ms;
+        if (!waiting && in_ms <= 0) {
+            return x;
+        }
+        queue_remove(d, x);
+        queue_add(d, x, in_ms, now_ms);
+    }
+    return NULL;
+}
+
 bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key, bool *same)
 {
+    struct conflict *x = NULL;
+    int looks = LOOKS_MAX;
     if (d->paid_upto_us >= (now_ms + CONFLICT_PACE_MS) * 1000) {
         return false;
     }
-    for (struct conflict *x = d->first; x; x = x->after) {
-        if (!waits(d, x, now_ms) &&
-            (now_ms - x->last_ms >= CONFLICT_QUIET_MS || now_ms - x->first_ms >= CONFLICT_MAX_MS)) {
-            *db = x->db;
-            *same = x->same;
-            buf_clear(key);
-            buf_append(key, x->key, x->len);
-            drop(d, find(d, x->db, slice_of(x->key, x->len)));
-            return true;
-        }
+    for (size_t i = QUEUES; i > 0 && !x; i--) {
+        x = due(d, &d->queues[i - 1], now_ms, &looks);
     }
-    return false;
+    if (!x) {
+        return false;
+    }
+    *db = x->db;
+    *same = x->same;
+    buf_clear(key);
+    buf_append(key, x->key, x->len);
+    drop(d, find(d, x->db, slice_of(x->key, x->len)));
+    return true;
 }
 
 void conflicts_each(const struct conflicts *d, conflicts_visit_fn visit, void *context)
 {
-    for (const struct conflict *x = d->first; x; x = x->after) {
-        visit(x->db, slice_of(x->key, x->len), context);
+    for (size_t i = 0; i < QUEUES; i++) {
+        for (const struct conflict *x = d->queues[i].first; x; x = x->after) {
+            visit(x->db, slice_of(x->key, x->len), context);
+        }
     }
 }

@@ -25,9 +25,6 @@
 
 struct conflicts;
 
-/* States take so large a part of the logs each tenth of a second, in the long run. All nodes of a
- * group may tell theirs at once. */
-#define CONFLICT_LOG_PART 16
 #define CONFLICT_PACE_MS 100
 
 /* Without any; so many bytes of states are told each tenth of a second (0: no pace). `seed` is
@@ -72,7 +69,7 @@ bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf
 /* A state of so many bytes was told. */
 void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms);
 typedef void (*conflicts_visit_fn)(int db, struct slice key, void *context);
-/* All pending ones, oldest first; `visit` changes nothing here. */
+/* All pending ones, in no order; `visit` changes nothing here. */
 void conflicts_each(const struct conflicts *d, conflicts_visit_fn visit, void *context);
 
 #endif

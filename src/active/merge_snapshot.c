@@ -20,6 +20,15 @@ static bool is_ours_alone(const struct snapshot_key *k, const struct window_writ
     return !version_vector_has(k->snapshot->positions, w->dot);
 }
 
+static bool has_ours_alone(const struct snapshot_key *k, const struct window_view *view)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < view->count; i++) {
+        has = has || is_ours_alone(k, &view->writes[i]);
+    }
+    return has;
+}
+
 static bool same_content(const struct merge *m, const struct snapshot_key *k)
 {
     int64_t deadline_ms = 0;
@@ -233,7 +242,8 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k,
     if (taken && !same) {
         put_on_top(m, k, view, first);
     }
-    merge_conflict_same(m, k->db, k->key, same, k->now_ms);
+    /* They choose by the same rules, so a digest will mostly do. */
+    merge_conflict_same(m, k->db, k->key, same || !has_ours_alone(k, view), k->now_ms);
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include "active/node.h"
 
 #include "active/large_writes.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/num.h"
@@ -41,6 +42,12 @@ struct node {
 
 /* Units that leave the window, and the logs, in one hold. */
 #define TRIM_UNITS 1024
+/* States: a hold takes about so long; of the logs' bound each tenth of a second (states_pace). */
+#define STATES_US 1000
+#define READ_PART 4
+#define READ_BYTES_MAX ((size_t)16 << 20)
+#define NOT_READ_PART 16
+#define LATE_PART 256
 
 /* ---- its life ---- */
 
@@ -103,6 +110,19 @@ static void take_past(struct node *n, struct restored *past)
     mem_free(positions);
 }
 
+/* How much of states may be told each tenth of a second, in the long run. Who reads is to have all
+ * of it before it leaves the logs: so most waits until it has been read, and little goes on, that
+ * a conflict does not last as long as a link is busy. Where nobody reads, somebody may come. */
+static size_t states_pace(const struct origin_log *log, size_t log_bytes)
+{
+    uint64_t unread = origin_log_unread(log);
+    size_t read = log_bytes / READ_PART < READ_BYTES_MAX ? log_bytes / READ_PART : READ_BYTES_MAX;
+    if (unread == UINT64_MAX) {
+        return log_bytes / NOT_READ_PART;
+    }
+    return unread <= read ? read : 1 + log_bytes / LATE_PART;
+}
+
 static void on_conflict(int db, struct slice key, uint64_t state_stamp, bool pending, void *context)
 {
     log_head_conflict(&((struct node *)context)->head, db, key, state_stamp, pending);
@@ -125,7 +145,7 @@ struct node *node_create(const struct node_options *options)
         .origins = &n->origins,
         .window = window_create(&n->origins, options->log_bytes),
         .conflicts =
-            conflicts_create(options->log_bytes / CONFLICT_LOG_PART,
+            conflicts_create(states_pace(n->log, options->log_bytes),
                              hash_slice(slice_of((const char *)options->id, sizeof(options->id)))),
         .executor = &executor,
         .context = &n->execute,
@@ -321,7 +341,7 @@ void node_set_log_bytes(struct node *n, size_t log_bytes)
 {
     origin_log_set_bound(n->log, log_bytes);
     window_set_bound(n->merge.window, log_bytes);
-    conflicts_set_pace(n->merge.conflicts, log_bytes / CONFLICT_LOG_PART);
+    conflicts_set_pace(n->merge.conflicts, states_pace(n->log, log_bytes));
 }
 
 void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv))
@@ -512,22 +532,21 @@ struct digests {
     int count, db;
 };
 
-static void tell_command(struct node *n, int db, struct slice command, int64_t now_ms)
-    REQUIRES(keyspace_lock);
-static void tell_command(struct node *n, int db, struct slice command, int64_t now_ms)
+static void tell_command(struct node *n, int db, struct slice command) REQUIRES(keyspace_lock);
+static void tell_command(struct node *n, int db, struct slice command)
 {
-    conflicts_told(n->merge.conflicts, command.len, now_ms);
+    conflicts_told(n->merge.conflicts, command.len, n->now_ms);
     local_writes_tell_state(&n->own, db, command);
     node_settle(n);
 }
 
-static void tell_digests(struct node *n, struct digests *d, int64_t now_ms) REQUIRES(keyspace_lock);
-static void tell_digests(struct node *n, struct digests *d, int64_t now_ms)
+static void tell_digests(struct node *n, struct digests *d) REQUIRES(keyspace_lock);
+static void tell_digests(struct node *n, struct digests *d)
 {
     struct buf command = {0};
     if (d->count > 0) {
         merge_digests(&n->merge, d->count, buf_slice(&d->words), &command);
-        tell_command(n, d->db, buf_slice(&command), now_ms);
+        tell_command(n, d->db, buf_slice(&command));
         n->digests += (uint64_t)d->count;
     }
     buf_clear(&d->words);
@@ -535,30 +554,44 @@ static void tell_digests(struct node *n, struct digests *d, int64_t now_ms)
     buf_deinit(&command);
 }
 
-static void tell_states(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock)
+/* One that is due, or its digest among others. False: none is. */
+static bool tell_next(struct node *n, struct digests *d, struct buf *key) REQUIRES(keyspace_lock);
+static bool tell_next(struct node *n, struct digests *d, struct buf *key)
 {
-    struct buf key = {0}, command = {0};
-    struct digests digests = {.db = 0};
+    struct buf command = {0};
     int db;
     bool same;
-    while (conflicts_take_due(n->merge.conflicts, now_ms, &db, &key, &same)) {
-        if (digests.db != db || digests.count == MERGE_DIGESTS_MAX) {
-            tell_digests(n, &digests, now_ms);
-            digests.db = db;
-        }
-        if (same && merge_put_digest(&n->merge, db, buf_slice(&key), &digests.words)) {
-            digests.count++;
-            continue;
-        }
-        buf_clear(&command);
-        merge_state(&n->merge, db, buf_slice(&key), &command);
-        tell_command(n, db, buf_slice(&command), now_ms);
-        n->states++;
+    if (!conflicts_take_due(n->merge.conflicts, n->now_ms, &db, key, &same)) {
+        return false;
     }
-    tell_digests(n, &digests, now_ms);
+    if (d->db != db || d->count == MERGE_DIGESTS_MAX) {
+        tell_digests(n, d);
+        d->db = db;
+    }
+    if (same && merge_put_digest(&n->merge, db, buf_slice(key), &d->words)) {
+        d->count++;
+        return true;
+    }
+    merge_state(&n->merge, db, buf_slice(key), &command);
+    tell_command(n, db, buf_slice(&command));
+    n->states++;
+    buf_deinit(&command);
+    return true;
+}
+
+bool node_tell_states(struct node *n)
+{
+    struct digests digests = {.db = 0};
+    struct buf key = {0};
+    uint64_t begin_us = clock_mono_us();
+    bool more = !n->snapshot && !n->expects;
+    do {
+        more = more && tell_next(n, &digests, &key);
+    } while (more && clock_mono_us() - begin_us < STATES_US);
+    tell_digests(n, &digests);
     buf_deinit(&digests.words);
     buf_deinit(&key);
-    buf_deinit(&command);
+    return more;
 }
 
 /* States that have waited for what was brought by other things than units, or long enough. */
@@ -579,9 +612,6 @@ void node_tick(struct node *n, int64_t now_ms)
     conflicts_all_seen(n->merge.conflicts, origins_stable(&n->origins));
     if (!n->snapshot) {
         take_waiting(n);
-    }
-    if (!n->snapshot && !n->expects) {
-        tell_states(n, now_ms);
     }
     uint64_t now = hlc_tell(&n->clock);
     origins_hear(&n->origins, n->self, now, 0);

@@ -93,9 +93,11 @@ void node_data_told(struct node *n) REQUIRES(keyspace_lock);
 /* The same for the frames of a link (receiver_frame): what they bring goes to the node, in this
  * hold. */
 struct receiver_sink node_sink(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
-/* States that are due are told, but during MERGE. */
 void node_tick(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
-/* Behind it: some of what everybody has seen leaves the window, but during MERGE, and some of what
+/* Behind it: some of the states that are due are told, but during MERGE. True: there are more, for
+ * another hold. */
+bool node_tell_states(struct node *n) MUST_CHECK REQUIRES(keyspace_lock);
+/* And some of what everybody has seen leaves the window, but during MERGE, and some of what
  * nobody lacks the logs. True: there is more, for another hold. */
 bool node_trim(struct node *n) MUST_CHECK REQUIRES(keyspace_lock);
 

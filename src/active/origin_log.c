@@ -185,12 +185,20 @@ static struct ring *oldest(const struct origin_log *log, uint64_t *limit)
     return found;
 }
 
+uint64_t origin_log_unread(const struct origin_log *log)
+{
+    uint64_t upto = atomic_load_explicit(&log->upto, memory_order_relaxed);
+    if (upto == UINT64_MAX) {
+        return UINT64_MAX;
+    }
+    return upto < log->appended ? log->appended - upto : 0;
+}
+
 static size_t bound(const struct origin_log *log)
 {
     size_t max = log->holders && log->held_max > log->bytes_max ? log->held_max : log->bytes_max;
-    uint64_t upto = atomic_load_explicit(&log->upto, memory_order_relaxed);
-    uint64_t unread = upto < log->appended ? log->appended - upto : 0;
-    uint64_t wanted = log->bytes_max + unread;
+    uint64_t unread = origin_log_unread(log);
+    uint64_t wanted = unread == UINT64_MAX ? log->bytes_max : log->bytes_max + unread;
     uint64_t most = atomic_load_explicit(&log->readers_max, memory_order_relaxed);
     wanted = wanted < most ? wanted : most;
     return wanted > max ? (size_t)wanted : max;

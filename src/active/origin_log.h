@@ -47,6 +47,8 @@ void origin_log_read_upto(struct origin_log *log, uint64_t upto, size_t bytes_ma
 bool origin_log_trim(struct origin_log *log, uint64_t units);
 /* Bytes of all units that were ever appended. Shared mode. */
 uint64_t origin_log_appended(const struct origin_log *log);
+/* What the slowest of those who read has not been sent; UINT64_MAX: nobody reads. Shared mode. */
+uint64_t origin_log_unread(const struct origin_log *log);
 /* What is kept beyond the bound, when it was looked last. Any thread. */
 size_t origin_log_beyond(const struct origin_log *log);
 /* Frees them and nulls the caller's pointer. */

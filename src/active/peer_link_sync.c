@@ -226,6 +226,7 @@ static enum begun begin(struct peer_link *l, const struct aside *a)
     }
     if (full_sync_begin(a->set, active_node(), &error)) {
         enter(a);
+        peer_link_prefer(l); /* it has named origins that are new here */
         return BEGUN;
     }
     log_warning("The data set of active peer %s:%d is not merged: %s", l->host, l->port, error);

@@ -123,9 +123,7 @@ static void choose_sources(void)
     }
 }
 
-/* The link brings a data set. */
-static void prefer_link(const struct peer_link *l) REQUIRES(keyspace_lock);
-static void prefer_link(const struct peer_link *l)
+void peer_link_prefer(const struct peer_link *l)
 {
     sources_prefer(&all.wants, node_origins(active_node()), all.want, PEER_LINKS_MAX, l->number,
                    replica_clock_ms());
@@ -200,7 +198,8 @@ static bool take_answer(struct peer_link *l, const char *line)
     }
     memcpy(all.want[l->number].node, id.node, ORIGIN_NODE_BYTES);
     if (l->gets_all) {
-        prefer_link(l);
+        all.want[l->number].busy = true;
+        peer_link_prefer(l);
     }
     choose_sources();
     peer_link_end_hold();
@@ -333,6 +332,18 @@ static bool take_all(struct peer_link *l)
     return result == 0;
 }
 
+/* Behind a data set the peer has as long again to say something. */
+static void note_busy(const struct peer_link *l) REQUIRES(keyspace_lock);
+static void note_busy(const struct peer_link *l)
+{
+    struct source_link *want = &all.want[l->number];
+    bool was_busy = want->busy;
+    want->busy = l->gets_all || l->set_comes;
+    if (was_busy && !want->busy) {
+        want->heard_ms = replica_clock_ms();
+    }
+}
+
 /* Tells the peer how far we are and what we want of him. */
 static bool acknowledge(struct peer_link *l)
 {
@@ -342,6 +353,7 @@ static bool acknowledge(struct peer_link *l)
     if (!peer_link_begin_hold(l)) {
         return !peer_link_is_interrupted(&l->f);
     }
+    note_busy(l);
     choose_sources();
     put_request(l, 2, words, &request);
     peer_link_end_hold();
@@ -459,6 +471,7 @@ static void serve(struct peer_link *l)
             return;
         }
         l->set_comes = false;
+        l->told_due = true;
     }
     l->state = LINK_CONNECTED;
     l->met = true;

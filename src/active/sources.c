@@ -52,7 +52,7 @@ static bool is_direct(const struct choice *c, int link)
 static bool is_lively(const struct choice *c, int link)
 {
     return is_up(c, link) && (c->forwards || is_direct(c, link)) &&
-           c->now_ms - c->links[link].heard_ms < SOURCE_SILENT_MS;
+           (c->links[link].busy || c->now_ms - c->links[link].heard_ms < SOURCE_SILENT_MS);
 }
 
 static uint64_t told(const struct choice *c, int link)
@@ -103,6 +103,9 @@ static bool is_stalled(const struct choice *c, const struct source_row *row, int
 static int choose(const struct choice *c, const struct source_row *row, int best)
 {
     int direct = direct_link(c);
+    if (is_up(c, row->link) && c->links[row->link].busy) {
+        return direct != NOBODY ? direct : row->link;
+    }
     if (best == NOBODY) {
         return is_up(c, row->link) ? row->link : NOBODY;
     }

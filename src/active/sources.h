@@ -24,7 +24,9 @@
 #define SOURCE_GIVEN_UP_MS 60000
 
 struct source_link {
-    bool up; /* asks, or has been answered */
+    bool up;   /* asks, or has been answered */
+    bool busy; /* brings a data set, or that is merged: it is we who do not listen, so that nothing
+                  that is requested by it is left to another one */
     uint8_t node[ORIGIN_NODE_BYTES];
     const struct receiver *take;
     int64_t heard_ms; /* when its last frame came, or it was asked */

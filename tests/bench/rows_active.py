@@ -169,12 +169,15 @@ def check_equal(servers):
         raise RuntimeError("the nodes differ")
 
 
-def agree(servers):
-    """Each has what the others had, and has told what is to stand of each key."""
+def is_agreed(servers):
     for server in servers:
         in_step(server, [other for other in servers if other is not server])
-    for server in servers:
-        wait_for(lambda s=server: s.info("replication")["active_conflicts"] == "0", "agreement")
+    return all(server.info("replication")["active_conflicts"] == "0" for server in servers)
+
+
+def agree(servers):
+    """Each has what the others had, and has told what is to stand of each key: what was told last has come, too."""
+    wait_for(lambda: is_agreed(servers) and is_agreed(servers), "agreement")
 
 
 def resident_mb(server):

@@ -12,6 +12,7 @@
 #define START_MS 1800000000000LL
 /* Rounds in which a group that is left alone has to come to rest. */
 #define SETTLE_ROUNDS 1600
+#define STATES_LOG_PART 16
 
 enum message_kind { MESSAGE_UNIT, MESSAGE_CLOCKS, MESSAGE_MERGE };
 
@@ -67,7 +68,7 @@ static void create_parts(struct node *n)
     n->merge = (struct merge){
         .origins = &n->origins,
         .window = window_create(&n->origins, options->log_bytes),
-        .conflicts = conflicts_create(options->log_bytes / CONFLICT_LOG_PART, (uint64_t)n->number),
+        .conflicts = conflicts_create(options->log_bytes / STATES_LOG_PART, (uint64_t)n->number),
         .executor = &model_executor,
         .context = &n->model,
         .broken = options->broken,

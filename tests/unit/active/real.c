@@ -324,6 +324,8 @@ void real_tick(struct real_group *g, int node)
 {
     keyspace_lock_exclusive();
     node_tick(g->node[node], g->now_ms);
+    while (node_tell_states(g->node[node])) {
+    }
     while (node_trim(g->node[node])) {
     }
     keyspace_unlock_exclusive();

@@ -304,6 +304,47 @@ static void test_a_failing_write_conflicts_and_a_state_settles(void **state)
     real_group_deinit(&group);
 }
 
+/* So many states it tells in a second, of very many that are due, while the slowest of those who
+ * read is so many bytes behind; UINT64_MAX: nobody reads. */
+static uint64_t states_told(size_t log_bytes, bool reads, uint64_t behind)
+{
+    struct node *n = group.node[0];
+    uint64_t before = node_states(n);
+    for (int tick = 0; tick < 10; tick++) {
+        uint64_t appended = origin_log_appended(node_log(n));
+        origin_log_read_upto(node_log(n), reads ? appended - behind : UINT64_MAX, SIZE_MAX);
+        keyspace_lock_exclusive();
+        node_set_log_bytes(n, log_bytes);
+        keyspace_unlock_exclusive();
+        real_tick(&group, 0);
+        group.now_ms += CONFLICT_PACE_MS;
+    }
+    return node_states(n) - before;
+}
+
+/* States of many keys do not push one another out of the logs before they are read. */
+static void test_states_wait_for_who_reads(void **state)
+{
+    const size_t log_bytes = (size_t)64 * 1024;
+    char line[160];
+    (void)state;
+    real_group_init(&group, 1, log_bytes, 0);
+    for (int i = 0; i < 4000; i++) {
+        snprintf(line, sizeof(line), "set k%d %0100d", i, i);
+        real_run_one(&group, 0, 0, line);
+        snprintf(line, sizeof(line), "k%d", i);
+        conflicts_note(node_merge(group.node[0])->conflicts, 0, slice_cstr(line), 0, group.now_ms);
+    }
+    group.now_ms += CONFLICT_MAX_MS;
+    uint64_t nobody = states_told(log_bytes, false, 0);
+    uint64_t read = states_told(log_bytes, true, log_bytes / 8);
+    uint64_t late = states_told(log_bytes, true, log_bytes / 3);
+    assert_true(nobody * 100 < log_bytes); /* of a state of 100 bytes and more */
+    assert_true(read > 2 * nobody && read * 100 < 3 * log_bytes);
+    assert_true(late > 0 && late < nobody / 4);
+    real_group_deinit(&group);
+}
+
 static struct buf events;
 
 static void on_event(const char *event, int db, struct slice key, unsigned mask)
@@ -568,6 +609,7 @@ int main(void)
         cmocka_unit_test(test_a_peers_unit_is_any_write_but_not_ours),
         cmocka_unit_test(test_crossed_writes),
         cmocka_unit_test(test_a_failing_write_conflicts_and_a_state_settles),
+        cmocka_unit_test(test_states_wait_for_who_reads),
         cmocka_unit_test(test_watchers_see_peers_writes),
         cmocka_unit_test(test_the_writer_tells_what_expired),
         cmocka_unit_test(test_a_deadline_that_moved_is_not_expired),

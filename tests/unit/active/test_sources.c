@@ -158,6 +158,24 @@ static void test_a_data_set_is_followed_by_its_links_writes(void **state)
     chooser_end(&c);
 }
 
+/* What is requested by a link whose data set is merged stays so, however long that takes: what the
+ * peer writes meanwhile waits there, and would be asked for again when he keeps it no more. */
+static void test_a_link_that_is_merged_from_is_not_silent(void **state)
+{
+    struct chooser c;
+    (void)state;
+    chooser_begin(&c);
+    c.links[0].busy = true;
+    c.links[1].heard_ms = c.now_ms = c.links[0].heard_ms + 10 * SOURCE_SILENT_MS;
+    chooser_expect(&c, 0); /* a new origin, too */
+    c.now_ms += 10 * SOURCE_SILENT_MS;
+    chooser_tell(&c, 1, 8);
+    chooser_expect(&c, 0);
+    c.links[0].busy = false;
+    chooser_expect(&c, 1);
+    chooser_end(&c);
+}
+
 /* Who says that he has more, and never brings it, is not waited for for ever. */
 static void test_what_never_comes_is_given_up(void **state)
 {
@@ -189,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_how_a_link_is_chosen),
         cmocka_unit_test(test_who_never_brought_anything_is_left),
         cmocka_unit_test(test_a_data_set_is_followed_by_its_links_writes),
+        cmocka_unit_test(test_a_link_that_is_merged_from_is_not_silent),
         cmocka_unit_test(test_what_never_comes_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
