@@ -171,6 +171,32 @@ def test_an_old_file_is_put_back(make_node):
     check_quiet([a, b])
 
 
+def stand_still_for(node, seconds):
+    with node.standing_still():
+        time.sleep(seconds)
+
+
+@pytest.mark.long
+def test_who_takes_long_to_merge_needs_one_data_set(make_node):
+    """What a node writes while the other one is still taking its data set, for longer than a silent link is waited
+    for, is kept for it: nobody needs everything twice, however short the logs are."""
+    a, b = (make_node(**{"repl-backlog-size": "64kb"}) for _ in range(2))
+    fill(a, "a", 50000)
+    fill(b, "b", 50000)
+    follow(a, b)
+    eventually(lambda: replication(a)["active_sync_receiving"] == "1" or is_up_one_way(a), "it comes", 30, 0)
+    stand_still_for(a, 3.5)  # a link may be silent for three seconds
+    eventually(lambda: replication(a)["active_sync_merging"] == "1" or is_up_one_way(a), "it is merged", 30, 0)
+    stand_still_for(a, 1.5)  # and once a second a peer is told what is requested
+    eventually(lambda: replication(a)["active_sync_merging"] == "1" or is_up_one_way(a), "it still is", 30, 0)
+    with a.standing_still():
+        fill(b, "later", 10000, 100)
+        time.sleep(0.5)
+    with a.connect() as c:
+        eventually(lambda: c.call("DBSIZE") == 110000 and is_up_one_way(a), "all of it", 60)
+    assert a.output().count("sends all that it has") == 1
+
+
 @pytest.mark.long
 def test_files_wait_for_the_end(make_node):
     """No file is made of data that are half merged; SAVE has them merged first."""

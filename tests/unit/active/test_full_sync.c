@@ -743,7 +743,7 @@ static void test_what_both_have_is_told_by_digests(void **state)
         }
         real_run_one(&group, node, 1, "sadd k0 m2");
         for (int i = 0; i < 10; i++) {
-            char line[32];
+            char line[48];
             snprintf(line, sizeof(line), "set node%d:%d v", node, i);
             real_run_one(&group, node, 0, line);
         }
