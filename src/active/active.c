@@ -31,7 +31,7 @@
 #include <string.h>
 
 #define TICK_MS 100
-/* A tick trims in so many holds at most. */
+/* A tick trims, and tells states, in so many holds at most. */
 #define TRIM_HOLDS 128
 #define STATES_HOLDS 16
 #define CLOCK_NOTE_MS 1000

@@ -12,7 +12,7 @@
 static const int64_t delay_ms[] = {20, CONFLICT_QUIET_MS, 1000, 10000};
 #define QUEUES (sizeof(delay_ms) / sizeof(delay_ms[0]))
 /* So many are looked at in vain at a time. */
-#define LOOKS_MAX 1024
+#define LOOKS_MAX 16384
 
 struct conflict {
     struct conflict *before, *after; /* in its queue */
@@ -26,7 +26,6 @@ struct conflict {
     uint8_t queue;
     bool same; /* a digest will do */
     bool is_put_off;
-    bool waited; /* when it was looked at last */
     char key[];
 };
 
@@ -220,13 +219,10 @@ void conflicts_all_seen(struct conflicts *d, uint64_t stamp)
     d->seen = stamp;
 }
 
-/* True while others are to be heard first, and once behind that: then it is as if it had begun a
- * while from now. */
+/* True while others are to be heard first: then it is as if it had begun a while from now. */
 static bool waits(const struct conflicts *d, struct conflict *x, int64_t now_ms)
 {
-    bool waited = x->waited;
-    x->waited = x->wait_stamp > d->seen && now_ms - x->waits_ms < CONFLICT_WAIT_MAX_MS;
-    if (!x->waited && !waited) {
+    if (x->wait_stamp <= d->seen || now_ms - x->waits_ms >= CONFLICT_WAIT_MAX_MS) {
         return false;
     }
     x->first_ms = x->last_ms = now_ms + CONFLICT_PATIENCE_MS;
@@ -291,7 +287,7 @@ static struct conflict *due(struct conflicts *d, struct queue *q, int64_t now_ms
             return x;
         }
         queue_remove(d, x);
-        queue_add(d, x, in_ms, now_ms);
+        queue_add(d, x, waiting ? CONFLICT_QUIET_MS : in_ms, now_ms);
     }
     return NULL;
 }

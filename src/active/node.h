@@ -4,9 +4,9 @@
  * are in conflict. Links carry the units; files will carry its identity.
  *
  * Where it is used: node_settle before the keyspace lock is let go after writes (what waits
- * in local_writes has its keys' dots then), node_tick and node_trim some ten times a second, and
- * node_take for each unit that a link brings, all in exclusive mode. On a node the wall
- * clock of calls is hlc_ms of its clock.
+ * in local_writes has its keys' dots then), node_tick, node_tell_states and node_trim some ten
+ * times a second, and node_take for each unit that a link brings, all in exclusive mode. On a node
+ * the wall clock of calls is hlc_ms of its clock.
  *
  * Expiry: a key whose time has come is hidden by everybody. It is removed, and told as
  * KEYDB.EXPIRED, by the node that wrote it last; by another one when that node has not been heard
@@ -93,6 +93,8 @@ void node_data_told(struct node *n) REQUIRES(keyspace_lock);
 /* The same for the frames of a link (receiver_frame): what they bring goes to the node, in this
  * hold. */
 struct receiver_sink node_sink(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
+/* What is due by the clock: states that have waited long enough are taken, but during MERGE, and
+ * who asks hears our clock. */
 void node_tick(struct node *n, int64_t now_ms) REQUIRES(keyspace_lock);
 /* Behind it: some of the states that are due are told, but during MERGE. True: there are more, for
  * another hold. */

@@ -62,7 +62,7 @@ void peer_link_wait(struct peer_link *l, int fd, int ms);
  * server is about to end (what is here stays as it was when that was decided). */
 bool peer_link_begin_hold(struct peer_link *l) MUST_CHECK TRY_ACQUIRE(true, keyspace_lock);
 void peer_link_end_hold(void) RELEASE(keyspace_lock);
-/* The link brings a data set: whom only others ever told of is requested by it. */
+/* The link brings a data set, whose origins are known now: sources_prefer. */
 void peer_link_prefer(const struct peer_link *l) REQUIRES(keyspace_lock);
 /* What has come since is in l->in; false: the link is broken. */
 bool peer_link_receive(struct peer_link *l) MUST_CHECK;

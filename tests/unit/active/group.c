@@ -12,6 +12,7 @@
 #define START_MS 1800000000000LL
 /* Rounds in which a group that is left alone has to come to rest. */
 #define SETTLE_ROUNDS 1600
+/* The pace of states: a part of the logs each tenth of a second. */
 #define STATES_LOG_PART 16
 
 enum message_kind { MESSAGE_UNIT, MESSAGE_CLOCKS, MESSAGE_MERGE };
