@@ -78,7 +78,8 @@ def play(shell, block):
         if expected(said) is not None:
             assert printed == expected(said), (command, printed)
         elif command.startswith("src/keydb-cli"):
-            for word in re.findall(r"[a-z_-]+:?[a-z0-9-]+", said.split(",")[0]):
+            fields = re.findall(r"[a-z_]+:[a-z0-9-]+", said)
+            for word in re.findall(r"[a-z_-]+:?[a-z0-9-]+", said.split(",")[0]) + fields:
                 assert word in printed, (command, word, printed)
 
 
@@ -90,7 +91,7 @@ def test_two_nodes(shell):
 
 def test_three_in_a_mesh(shell):
     block = blocks()[1]
-    assert all("--multi-master yes" in command for command, _ in block[:3]) and len(block) == 10
+    assert all("--multi-master yes" in command for command, _ in block[:3]) and len(block) == 11
     play(shell, block)
 
 
