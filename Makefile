@@ -66,9 +66,10 @@ ifeq ($(FUZZ),1)
 else ifeq ($(SANITIZE),address)
   VARIANT := asan
   SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
-  # Allocations go by way of src/base/mem_fork.c, which says why.
+  # Allocations go by way of src/base/mem_fork.c, which says why, and why the runtime is static (clang's is).
   guard_flags := -DKEYDB_FORK_GUARD
-  guard_ldflags := $(foreach f,malloc calloc realloc posix_memalign free,-Wl,--wrap=$f)
+  guard_ldflags := $(foreach f,malloc calloc realloc posix_memalign free,-Wl,--wrap=$f) \
+                   $(if $(cc_is_clang),,-static-libasan)
 else ifeq ($(SANITIZE),undefined)
   VARIANT := ubsan
   SAN_FLAGS := -fsanitize=undefined -fno-sanitize-recover=undefined

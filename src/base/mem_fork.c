@@ -1,9 +1,12 @@
-/* What AddressSanitizer's allocator lacks (gcc 12, clang 14): it takes no care of forks. A child
- * that is forked while another thread is inside malloc or free inherits the allocator's locks as
- * they are, and hangs in its first allocation. jemalloc and glibc's malloc hold their locks over a
- * fork; here it is done for them, in that variant only: the Makefile has the linker send our
- * allocations here (--wrap), and a fork waits until nobody is amid one. What libraries allocate
- * themselves passes by: that is rare while the server serves. State: the lock, of all threads. */
+/* What AddressSanitizer's allocator lacks (gcc 12, clang 14; LLVM has it since 16): it takes no
+ * care of forks. A child that is forked while another thread is inside malloc or free inherits the
+ * allocator's locks as they are, and hangs in its first allocation. jemalloc and glibc's malloc
+ * hold their locks over a fork; here it is done for them, in that variant only. Our own allocations
+ * the Makefile has the linker send here (--wrap), and a fork waits until nobody is amid one: so it
+ * finds the quarantine's locks free. What libc and libraries allocate themselves passes by (a
+ * thread's beginning and end do so), and for that the fork takes the allocator's and the stack
+ * depot's own locks, as LLVM does: the runtime keeps them to itself, and is linked statically to
+ * have them. State: the locks, of all threads. */
 #if defined(KEYDB_FORK_GUARD)
 
 #include <pthread.h>
@@ -23,18 +26,35 @@ void __wrap_free(void *ptr);
 /* Shared by who allocates, exclusive for who forks, who is let in first. */
 static pthread_rwlock_t guard = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
+/* The runtime's, in C++: __lsan::LockAllocator() and so on (lsan_common.h, sanitizer_stackdepot.h).
+ */
+void _ZN6__lsan13LockAllocatorEv(void);
+void _ZN6__lsan15UnlockAllocatorEv(void);
+void _ZN11__sanitizer17StackDepotLockAllEv(void);
+void _ZN11__sanitizer19StackDepotUnlockAllEv(void);
+
+static void unlock_runtime(void)
+{
+    _ZN11__sanitizer19StackDepotUnlockAllEv();
+    _ZN6__lsan15UnlockAllocatorEv();
+}
+
 static void before_fork(void)
 {
     pthread_rwlock_wrlock(&guard);
+    _ZN6__lsan13LockAllocatorEv();
+    _ZN11__sanitizer17StackDepotLockAllEv();
 }
 
 static void after_fork(void)
 {
+    unlock_runtime();
     pthread_rwlock_unlock(&guard);
 }
 
 static void in_child(void)
 {
+    unlock_runtime();
     guard = (pthread_rwlock_t)PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 }
 

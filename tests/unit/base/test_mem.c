@@ -378,6 +378,67 @@ static void test_counting_while_others_work_and_fork(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+#define COPIES 400
+#define CHILDREN 60
+
+/* What libc allocates itself: threads, and copies, more of them than a thread's own cache has. */
+static void *churn_in_libc(void *arg)
+{
+    mem_thread_enter();
+    static const char text[300] = {[0 ... 298] = 'x'};
+    while (!stop) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, nothing, NULL) == 0) {
+            pthread_join(thread, NULL);
+        }
+        char *copies[COPIES];
+        for (int i = 0; i < COPIES; i++) {
+            copies[i] = strdup(text + i % 256);
+        }
+        for (int i = 0; i < COPIES; i++) {
+            free(copies[i]);
+        }
+    }
+    mem_thread_leave();
+    return arg;
+}
+
+/* A child has no thread but its own, and finds no allocator that another one was amid. */
+static void test_a_child_can_allocate(void **state)
+{
+    (void)state;
+    pthread_t threads[3];
+    stop = false;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, churn_in_libc, NULL), 0);
+    }
+    bool right = true;
+    for (int i = 0; i < CHILDREN && right; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(60); /* one that hangs */
+            for (size_t size = 16; size < 4096; size += 16) {
+                for (int n = 0; n < 16; n++) {
+                    (void)mem_alloc(size);
+                }
+            }
+            _exit(0);
+        }
+        int status = -1;
+        right = child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    }
+    stop = true;
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_true(right);
+}
+
 static void test_names_and_figures(void **state)
 {
     (void)state;
@@ -538,6 +599,8 @@ int main(void)
         cmocka_unit_test(test_a_large_block_grows_where_pages_do_not_move),
         cmocka_unit_test(test_large_blocks_grow_beside_others),
 #endif
+        cmocka_unit_test(
+            test_a_child_can_allocate), /* last: libc keeps some of its threads' memory */
     };
     mem_thread_enter();
     return cmocka_run_group_tests(tests, NULL, NULL);
