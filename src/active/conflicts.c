@@ -11,7 +11,7 @@
  * queue is in the order of when to look, and very many that are not due cost nothing. */
 static const int64_t delay_ms[] = {20, CONFLICT_QUIET_MS, 1000, 10000};
 #define QUEUES (sizeof(delay_ms) / sizeof(delay_ms[0]))
-/* So many are looked at in vain at a time. */
+/* So many of a queue are looked at in vain at a time. */
 #define LOOKS_MAX 16384
 
 struct conflict {
@@ -274,12 +274,11 @@ void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms)
     }
 }
 
-/* The next one that is due; those of the queue that are not are put into the one where they belong.
- */
-static struct conflict *due(struct conflicts *d, struct queue *q, int64_t now_ms, int *looks)
+/* The queue's next one that is due; those that are not are put into the one where they belong. */
+static struct conflict *due(struct conflicts *d, struct queue *q, int64_t now_ms)
 {
     struct conflict *x;
-    while ((x = q->first) != NULL && x->look_ms <= now_ms && (*looks)-- > 0) {
+    for (int i = 0; i < LOOKS_MAX && (x = q->first) != NULL && x->look_ms <= now_ms; i++) {
         bool waiting = waits(d, x, now_ms);
         int64_t quiet_ms = x->last_ms + CONFLICT_QUIET_MS, most_ms = x->first_ms + CONFLICT_MAX_MS;
         int64_t in_ms = (quiet_ms < most_ms ? quiet_ms : most_ms) - now_ms;
@@ -295,12 +294,11 @@ static struct conflict *due(struct conflicts *d, struct queue *q, int64_t now_ms
 bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key, bool *same)
 {
     struct conflict *x = NULL;
-    int looks = LOOKS_MAX;
     if (d->paid_upto_us >= (now_ms + CONFLICT_PACE_MS) * 1000) {
         return false;
     }
     for (size_t i = QUEUES; i > 0 && !x; i--) {
-        x = due(d, &d->queues[i - 1], now_ms, &looks);
+        x = due(d, &d->queues[i - 1], now_ms);
     }
     if (!x) {
         return false;

@@ -26,8 +26,7 @@ void __wrap_free(void *ptr);
 /* Shared by who allocates, exclusive for who forks, who is let in first. */
 static pthread_rwlock_t guard = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
-/* The runtime's, in C++: __lsan::LockAllocator() and so on (lsan_common.h, sanitizer_stackdepot.h).
- */
+/* The runtime's, in C++: lsan_common.h, sanitizer_stackdepot.h. */
 void _ZN6__lsan13LockAllocatorEv(void);
 void _ZN6__lsan15UnlockAllocatorEv(void);
 void _ZN11__sanitizer17StackDepotLockAllEv(void);

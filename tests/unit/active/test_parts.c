@@ -911,6 +911,29 @@ static void test_conflicts(void **state)
     conflicts_destroy(&d);
 }
 
+/* However many wait for others, one that does not is told in time. */
+static void test_conflicts_that_wait_hold_up_no_other(void **state)
+{
+    (void)state;
+    struct conflicts *d = conflicts_create(0, 0);
+    struct buf key = {0};
+    int db;
+    bool same;
+    conflicts_note(d, 0, SLICE("k"), 0, 1000);
+    for (int i = 0; i < 100000; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "w%d", i);
+        conflicts_note(d, 0, slice_cstr(name), 0, 1000);
+        conflicts_wait(d, 0, slice_cstr(name), 700, 1000);
+    }
+    conflicts_note(d, 0, SLICE("k"), 0, 1050);
+    assert_false(conflicts_take_due(d, 1100, &db, &key, &same));
+    assert_true(conflicts_take_due(d, 1200, &db, &key, &same));
+    assert_string_equal(buf_cstr(&key), "k");
+    buf_deinit(&key);
+    conflicts_destroy(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -935,6 +958,7 @@ int main(void)
         cmocka_unit_test(test_a_window_is_swept_in_parts),
         cmocka_unit_test(test_a_full_window_drops_a_part),
         cmocka_unit_test(test_conflicts),
+        cmocka_unit_test(test_conflicts_that_wait_hold_up_no_other),
         cmocka_unit_test(test_states_have_a_pace),
     };
     hash_set_secret(1);

@@ -599,8 +599,8 @@ int main(void)
         cmocka_unit_test(test_a_large_block_grows_where_pages_do_not_move),
         cmocka_unit_test(test_large_blocks_grow_beside_others),
 #endif
-        cmocka_unit_test(
-            test_a_child_can_allocate), /* last: libc keeps some of its threads' memory */
+        /* The last: libc keeps some of its threads' memory. */
+        cmocka_unit_test(test_a_child_can_allocate),
     };
     mem_thread_enter();
     return cmocka_run_group_tests(tests, NULL, NULL);
