@@ -104,7 +104,9 @@ struct merge {
     struct window *window;
     struct conflicts *conflicts;
     const struct version_vector *met; /* what data sets that were merged had; NULL: none was */
-    struct libraries *libraries;      /* who uses the merge settles them; NULL: there are none */
+    /* While a data set is merged: whose last writes of keys say that all before them is known. */
+    struct version_vector *known_to_us, *known_to_them;
+    struct libraries *libraries; /* who uses the merge settles them; NULL: there are none */
     const struct merge_executor *executor;
     void *context;   /* the executor's */
     unsigned broken; /* enum merge_break */
@@ -151,7 +153,7 @@ struct merge_snapshot {
     uint64_t clock;
     /* Ours when it was asked for. What came since then (the frames before it) was run on what
      * lacked the data set, so having it says nothing about a key's content; unless another data
-     * set had it (merge.met). NULL: as they are. */
+     * set had it (merge.met). NULL: as they are at the beginning. */
     const struct version_vector *had;
 };
 /* Before the first key. States that waited for what the data set has are taken; from now on the
@@ -168,5 +170,7 @@ bool merge_snapshot_key(struct merge *m, const struct merge_snapshot *snapshot, 
                         int64_t now_ms) MUST_CHECK;
 /* All keys were merged: positions are the greater of both now (merge_take_waiting). */
 void merge_snapshot_end(struct merge *m, const struct merge_snapshot *snapshot);
+/* It does not end, for the node does: what it held is freed. */
+void merge_snapshot_forget(struct merge *m);
 
 #endif

@@ -2,8 +2,13 @@
  * the writes that their positions cover; what we have beyond those is ours alone. While the window
  * has all of that, theirs with ours on top is the fold of both, if ours is later; otherwise, and
  * where the window lacks some, a choice is made and told as a state. */
+#include "active/earlier_lives.h"
 #include "active/hlc.h"
 #include "active/merge_priv.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
 
 struct snapshot_key {
     const struct merge_snapshot *snapshot;
@@ -45,10 +50,11 @@ static bool same_content(const struct merge *m, const struct snapshot_key *k)
     return same;
 }
 
-/* True when the positions cover the dot; of a key without one nobody does. */
-static bool is_covered(const struct version_vector *positions, struct dot dot)
+/* True when they have run the write, and it on what it was made on; of a key without a dot nobody
+ * has. */
+static bool they_know(const struct merge *m, struct dot dot)
 {
-    return dot.stamp > 0 && version_vector_has(positions, dot);
+    return dot.stamp > 0 && version_vector_has(m->known_to_them, dot);
 }
 
 static bool is_here(const struct merge *m, struct dot dot)
@@ -67,10 +73,7 @@ static bool is_not_taken(const struct merge *m, const struct snapshot_key *k)
  * have not. */
 static bool is_applied(const struct merge *m, const struct snapshot_key *k)
 {
-    const struct version_vector *had = k->snapshot->had;
-    return is_here(m, k->dot) && !is_not_taken(m, k) &&
-           (!had || dot_origin(k->dot) == m->self || version_vector_has(had, k->dot) ||
-            (m->met && version_vector_has(m->met, k->dot)));
+    return is_here(m, k->dot) && !is_not_taken(m, k) && version_vector_has(m->known_to_us, k->dot);
 }
 
 /* Of a key that is there and not here. A dot that we have applied, and no key: we deleted it. Where
@@ -174,10 +177,10 @@ static bool meet_whole(struct merge *m, const struct snapshot_key *k,
  * the later one. */
 static bool theirs_stands(const struct merge *m, const struct snapshot_key *k, struct dot ours)
 {
-    bool we_know = is_applied(m, k), they_know = is_covered(k->snapshot->positions, ours);
+    bool we_do = is_applied(m, k), they_do = they_know(m, ours);
     bool is_state = hlc_is_state(k->dot.stamp), ours_is_state = hlc_is_state(ours.stamp);
-    if (we_know != they_know) {
-        return they_know;
+    if (we_do != they_do) {
+        return they_do;
     }
     if (is_state != ours_is_state) {
         return ours_is_state;
@@ -234,7 +237,7 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k,
     } else if (there) {
         taken = !was_deleted(m, k);
     } else {
-        taken = is_covered(k->snapshot->positions, ours);
+        taken = they_know(m, ours);
     }
     if (taken && !take_theirs(m, k)) {
         return false;
@@ -260,14 +263,54 @@ bool merge_snapshot_key(struct merge *m, const struct merge_snapshot *snapshot, 
     return good;
 }
 
+/* Ours, going by what we had when it was asked for. What came since then was run on what lacked the
+ * data set; unless another one, which was merged meanwhile, had it, or we wrote it ourselves. */
+static struct version_vector *known_to_us(const struct merge *m,
+                                          const struct merge_snapshot *snapshot)
+{
+    struct version_vector *known = version_vector_create(m->origins);
+    for (uint32_t i = 1; snapshot->had && i < known->count; i++) {
+        uint64_t had = version_vector_at(snapshot->had, i);
+        uint64_t met = m->met ? version_vector_at(m->met, i) : 0;
+        known->sequence[i] = had > met ? had : met;
+    }
+    known->sequence[m->self] = ORIGIN_SEQUENCE_MAX; /* also what we are going to write */
+    earlier_lives_forget(m->origins, known, snapshot->positions);
+    return known;
+}
+
+static struct version_vector *known_to_them(const struct merge *m,
+                                            const struct merge_snapshot *snapshot)
+{
+    struct version_vector *known = version_vector_create(m->origins);
+    struct version_vector *ours = version_vector_create(m->origins);
+    for (uint32_t i = 1; i < known->count; i++) {
+        known->sequence[i] = version_vector_at(snapshot->positions, i);
+    }
+    earlier_lives_forget(m->origins, known, ours);
+    mem_free(ours);
+    return known;
+}
+
+void merge_snapshot_forget(struct merge *m)
+{
+    mem_free(m->known_to_us);
+    mem_free(m->known_to_them);
+    m->known_to_us = m->known_to_them = NULL;
+}
+
 void merge_snapshot_begin(struct merge *m, const struct merge_snapshot *snapshot, int64_t now_ms)
 {
+    assert(!m->known_to_us);
+    m->known_to_us = known_to_us(m, snapshot);
+    m->known_to_them = known_to_them(m, snapshot);
     merge_take_waiting_also(m, snapshot->positions, now_ms);
     window_skip(m->window, snapshot->positions, snapshot->clock);
 }
 
 void merge_snapshot_end(struct merge *m, const struct merge_snapshot *snapshot)
 {
+    merge_snapshot_forget(m);
     for (uint32_t i = 1; i < snapshot->positions->count; i++) {
         origins_advance(m->origins, (uint16_t)i, snapshot->positions->sequence[i]);
     }

@@ -174,6 +174,7 @@ void node_destroy(struct node **node)
         local_writes_deinit(&n->own);
         executor_deinit(&n->execute);
         log_head_deinit(&n->head);
+        merge_snapshot_forget(&n->merge);
         window_destroy(&n->merge.window);
         conflicts_destroy(&n->merge.conflicts);
         libraries_destroy(&n->merge.libraries);

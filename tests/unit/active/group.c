@@ -81,6 +81,7 @@ static void destroy_message(struct message *m);
 
 static void stop_merging(struct node *n)
 {
+    merge_snapshot_forget(&n->merge);
     if (n->merged) {
         destroy_message(n->merged);
         mem_free(n->merged_cover);

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "keyspace/reclaim.h"
+#include "active/earlier_lives.h"
 
 #include <string.h>
 
@@ -60,10 +61,10 @@ static void meet(const char *key, struct dot dot)
 
 /* The peer has begun anew, and its logs have the writes of its new life only: those come first, and
  * are run on what lacks the last ones of the old life. That their dots are here then does not say
- * that what the data set has is known. */
-static void test_what_came_before_it_is_not_known(void **state)
+ * that what the data set has is known. `asked_late`: they have come by a link, maybe another one,
+ * that had not found out that a data set is needed. */
+static void meet_what_came_before(bool asked_late)
 {
-    (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
     struct origin_id old = {.epoch = 7}, new = {.epoch = 8}, other = {.epoch = 9};
     memset(old.node, 'p', sizeof(old.node));
@@ -74,7 +75,7 @@ static void test_what_came_before_it_is_not_known(void **state)
     real_run_one(&group, 0, 0, "set mine x");
     let_go(&other, now + 2);
     struct origins *o = node_origins(group.node[0]);
-    struct version_vector *had = version_vector_create(o);
+    struct version_vector *had = asked_late ? NULL : version_vector_create(o);
     take(&new, 1, now + 8, "*4\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\nf\r\n$1\r\nv\r\n");
     take(&new, 2, now + 10, "*3\r\n$4\r\nHDEL\r\n$1\r\ng\r\n$1\r\nf\r\n");
     real_run_one(&group, 1, 0, "hset k a 1 f v");
@@ -83,6 +84,7 @@ static void test_what_came_before_it_is_not_known(void **state)
     real_run_one(&group, 0, 0, "hset d h v");
     real_run_one(&group, 0, 0, "del d"); /* that the window has: it is later than what is there */
 
+    had = had ? had : version_vector_create(o);
     struct version_vector *positions = version_vector_create(o);
     uint16_t at_old = origins_find(o, &old), at_new = origins_find(o, &new);
     positions->sequence[node_self(group.node[0])] = 0;
@@ -105,6 +107,89 @@ static void test_what_came_before_it_is_not_known(void **state)
     mem_free(positions);
     mem_free(had);
     real_group_deinit(&group);
+}
+
+static void test_what_came_before_it_is_not_known(void **state)
+{
+    (void)state;
+    meet_what_came_before(false);
+    meet_what_came_before(true);
+}
+
+/* The other way round: it is they who have run what a node wrote in its new life on what lacks the
+ * last writes of the old one. What went by that there was not deleted by anybody. */
+static void test_what_they_have_without_what_came_before(void **state)
+{
+    (void)state;
+    real_group_init(&group, 2, LOG_BYTES, 0);
+    struct origin_id old = {.epoch = 7}, new = {.epoch = 8};
+    memset(old.node, 'p', sizeof(old.node));
+    memset(new.node, 'p', sizeof(new.node));
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    struct origins *o = node_origins(group.node[0]);
+    uint16_t at_old = origins_enter(o, &old);
+    real_run_one(&group, 1, 0, "hset d f v");
+    real_run_one(&group, 1, 0, "hset g f v h v");
+    struct version_vector *positions = version_vector_create(o);
+    struct merge_snapshot snapshot = {.positions = positions, .clock = now + 2};
+    const char *error = NULL;
+    positions->sequence[at_old] = 2; /* which have come without writes: the window has them not */
+    keyspace_lock_exclusive();
+    assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
+    meet("d", dot_of(now, at_old, 1));
+    meet("g", dot_of(now + 1, at_old, 2));
+    node_snapshot_end(group.node[0]);
+    keyspace_unlock_exclusive();
+    mem_free(positions);
+    take(&new, 1, now + 8, "*3\r\n$4\r\nHDEL\r\n$1\r\ng\r\n$1\r\nf\r\n");
+
+    positions = version_vector_create(o);
+    positions->sequence[at_old] = 1;
+    snapshot = (struct merge_snapshot){.positions = positions, .clock = now + 12};
+    keyspace_lock_exclusive();
+    assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
+    for (int i = 0; i < 2; i++) { /* `d` was deleted there, `g` is gone */
+        assert_true(node_snapshot_key(group.node[0], 0, slice_cstr(i ? "d" : "g"), (struct dot){0},
+                                      0, SLICE(""), group.now_ms));
+    }
+    node_snapshot_end(group.node[0]);
+    keyspace_unlock_exclusive();
+    reclaim_run();
+    assert_string_equal(real_run_one(&group, 0, 0, "hget g h"), "$1\r\nv\r\n");
+    assert_string_equal(real_run_one(&group, 0, 0, "exists d"), ":0\r\n");
+    mem_free(positions);
+    real_group_deinit(&group);
+}
+
+/* Which lives are left, of nodes in any order of their origins. */
+static void test_lives_that_were_made_on_less(void **state)
+{
+    (void)state;
+    struct origins o;
+    origins_init(&o);
+    static const struct {
+        char node;
+        uint64_t epoch, known, other, left;
+    } rows[] = {{'p', 3, 5, 5, 0}, {'q', 1, 2, 9, 2}, {'p', 1, 4, 4, 4}, {'r', 2, 1, 0, 1},
+                {'p', 2, 6, 7, 6}, {'q', 0, 3, 3, 3}, {'r', 1, 1, 1, 1}, {'p', 4, 1, 0, 0}};
+    size_t count = sizeof(rows) / sizeof(rows[0]);
+    for (size_t i = 0; i < count; i++) {
+        struct origin_id id = {.epoch = rows[i].epoch};
+        memset(id.node, rows[i].node, sizeof(id.node));
+        assert_int_equal(origins_enter(&o, &id), i + 1);
+    }
+    struct version_vector *known = version_vector_create(&o), *other = version_vector_create(&o);
+    for (size_t i = 0; i < count; i++) {
+        known->sequence[i + 1] = rows[i].known;
+        other->sequence[i + 1] = rows[i].other;
+    }
+    earlier_lives_forget(&o, known, other);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(known->sequence[i + 1], rows[i].left);
+    }
+    mem_free(known);
+    mem_free(other);
+    origins_deinit(&o);
 }
 
 /* From the moment that a data set is on its way no state is told: it would stand over the write
@@ -235,6 +320,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_came_before_it_is_not_known),
+        cmocka_unit_test(test_what_they_have_without_what_came_before),
+        cmocka_unit_test(test_lives_that_were_made_on_less),
         cmocka_unit_test(test_no_state_before_it),
         cmocka_unit_test(test_ours_on_top),
         cmocka_unit_test(test_the_later_one),
