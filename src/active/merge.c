@@ -387,21 +387,22 @@ static void collect(int db, struct slice key, void *context)
     buf_append_slice(&k->names, key);
 }
 
-/* A key with writes behind a flush that came late. */
+/* A key with writes behind a flush that came late. The flush takes away what only a state has behind
+ * it, as DEL would (plan_whole). */
 static void refold_or_conflict(struct merge *m, int db, struct slice key, struct dot flush,
-                               int64_t now_ms)
+                               uint32_t number, int64_t now_ms)
 {
-    struct merge_fold f;
-    window_view(m->window, db, key, &f.view);
-    merge_fold_find(m, &f, -1);
-    const struct window_write *last = &f.view.writes[f.view.count - 1];
-    bool is_last = last->dot.place == flush.place && !m->executor->exists(m->context, db, key);
-    if (!is_last && merge_fold_is_possible(m, &f, db, key)) {
-        merge_fold_run(m, &f, db, key, now_ms);
-    } else if (!is_last) {
+    struct arrival a = {.key_dot = m->executor->dot(m->context, db, key)};
+    open_arrival(m, &a, db, key, flush, number);
+    bool is_last = a.x == (int)a.fold.view.count - 1 && !m->executor->exists(m->context, db, key);
+    bool possible = merge_fold_is_possible(m, &a.fold, db, key);
+    if (!is_last && (possible || is_above_state(m, &a))) {
+        merge_fold_run(m, &a.fold, db, key, now_ms);
+    }
+    if (!is_last && !possible) {
         merge_conflict(m, db, key, now_ms);
     }
-    window_view_deinit(&f.view);
+    window_view_deinit(&a.fold.view);
 }
 
 static void apply_flush(struct merge *m, struct unit *unit, const struct unit_command *c,
@@ -416,7 +417,7 @@ static void apply_flush(struct merge *m, struct unit *unit, const struct unit_co
         memcpy(head, k.names.data + at, sizeof(head));
         at += sizeof(head);
         refold_or_conflict(m, (int)head[0], slice_of(k.names.data + at, head[1]), unit->dot,
-                           now_ms);
+                           c->number, now_ms);
         at += head[1];
     }
     buf_deinit(&k.names);

@@ -124,12 +124,42 @@ static void test_a_peers_state_overwrites_nothing_that_comes_late(void **state)
     real_group_deinit(&group);
 }
 
+/* Nor is there after a flush what it should have taken away: of one database, or all. */
+static void test_a_state_keeps_nothing_from_a_flush(void **state)
+{
+    (void)state;
+    static const char *const flushes[] = {"*1\r\n$8\r\nFLUSHALL\r\n", "*1\r\n$7\r\nFLUSHDB\r\n"};
+    const char *old = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nold\r\n";
+    const char *other_type = "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\nb\r\n";
+    uint64_t now = (uint64_t)REAL_START_MS << 16;
+    for (size_t i = 0; i < sizeof(flushes) / sizeof(flushes[0]); i++) {
+        real_group_init(&group, 2, LOG_BYTES, 0);
+        struct origin_id writer = {.epoch = 7}, other = {.epoch = 8};
+        memset(writer.node, 'p', sizeof(writer.node));
+        memset(other.node, 'q', sizeof(other.node));
+        assert_int_equal(real_take(&group, 0, &writer, 1, now, 0, old), RECEIVED);
+        assert_int_equal(real_take(&group, 0, &other, 1, now + 2, 0, other_type), RECEIVED);
+        raise_floor(0, now + (UINT64_C(1000) << 16));
+        group.now_ms += CONFLICT_QUIET_MS;
+        real_tick(&group, 0);
+        assert_int_equal(node_states(group.node[0]), 1);
+        assert_int_equal(real_take(&group, 0, &writer, 2, now + 4, 0, flushes[i]), RECEIVED);
+        assert_string_equal(real_run_one(&group, 0, 0, "exists k"), ":0\r\n");
+        assert_int_equal(real_take(&group, 0, &writer, 3, now + 6, 0, other_type), RECEIVED);
+        group.now_ms += CONFLICT_QUIET_MS;
+        real_tick(&group, 0);
+        assert_string_equal(real_run_one(&group, 0, 0, "smembers k"), "*1\r\n$1\r\nb\r\n");
+        real_group_deinit(&group);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_late_writes_of_a_key_that_was_not_there),
         cmocka_unit_test(test_a_state_overwrites_nothing_that_comes_late),
         cmocka_unit_test(test_a_peers_state_overwrites_nothing_that_comes_late),
+        cmocka_unit_test(test_a_state_keeps_nothing_from_a_flush),
     };
     return cmocka_run_group_tests(tests, real_setup, real_teardown);
 }
