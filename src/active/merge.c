@@ -387,8 +387,8 @@ static void collect(int db, struct slice key, void *context)
     buf_append_slice(&k->names, key);
 }
 
-/* A key with writes behind a flush that came late. The flush takes away what only a state has behind
- * it, as DEL would (plan_whole). */
+/* A key with writes behind a flush that came late. The flush takes away what only a state has
+ * behind it, as DEL would (plan_whole). */
 static void refold_or_conflict(struct merge *m, int db, struct slice key, struct dot flush,
                                uint32_t number, int64_t now_ms)
 {
