@@ -19,7 +19,7 @@ static void hear_one(struct sender_row *row, const struct sender_saying *said)
     if (said->position > row->sent) {
         row->sent = said->position;
     }
-    row->requested = said->requested;
+    row->asked = said->requested;
 }
 
 static struct sender_saying *find_unknown(const struct sender *s, const struct origin_id *id)
@@ -50,12 +50,38 @@ static void follow_table(struct sender *s, const struct origins *o)
     }
 }
 
+static bool is_later_life(const struct origin *life, const struct origin *of)
+{
+    return life->id.epoch > of->id.epoch &&
+           memcmp(life->id.node, of->id.node, ORIGIN_NODE_BYTES) == 0;
+}
+
+/* Decides which are requested. */
+static void hold_later_lives(struct sender *s, const struct origins *o)
+{
+    follow_table(s, o);
+    for (uint32_t i = 1; i < s->count; i++) {
+        s->rows[i].requested = s->rows[i].asked;
+    }
+    for (uint32_t i = 1; i < s->count; i++) {
+        const struct sender_row *row = &s->rows[i];
+        if (!o->rows[i].superseded || row->asked || row->sent >= o->rows[i].position) {
+            continue;
+        }
+        for (uint32_t later = 1; later < s->count; later++) {
+            if (is_later_life(&o->rows[later], &o->rows[i])) {
+                s->rows[later].requested = false;
+            }
+        }
+    }
+}
+
 void sender_init(struct sender *s, const struct origins *o)
 {
     *s = (struct sender){0};
     follow_table(s, o);
     for (uint32_t i = 1; i < s->count; i++) {
-        s->rows[i].requested = true;
+        s->rows[i].asked = true;
     }
 }
 
@@ -141,7 +167,7 @@ bool sender_possible(struct sender *s, const struct origins *o, const struct ori
 bool sender_possible_after(struct sender *s, const struct origins *o, const struct origin_log *log,
                            const struct version_vector *positions)
 {
-    follow_table(s, o);
+    hold_later_lives(s, o);
     for (uint32_t i = 1; i < s->count; i++) {
         uint64_t sent = version_vector_at(positions, i);
         sent = sent > s->rows[i].sent ? sent : s->rows[i].sent;
@@ -155,7 +181,7 @@ bool sender_possible_after(struct sender *s, const struct origins *o, const stru
 
 bool sender_has_all(struct sender *s, const struct origins *o, const struct origin_log *log)
 {
-    follow_table(s, o);
+    hold_later_lives(s, o);
     for (uint32_t i = 1; i < s->count; i++) {
         const struct sender_row *row = &s->rows[i];
         if (row->requested &&
@@ -294,7 +320,7 @@ bool sender_some(struct sender *s, const struct origins *o, const struct origin_
 {
     size_t end = out->len + bytes_max;
     bool lost = false;
-    follow_table(s, o);
+    hold_later_lives(s, o);
     while (out->len < end) {
         const struct unit *behind, *u = next_unit(s, o, log, &behind, &lost);
         if (!u) {

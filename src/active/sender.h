@@ -3,6 +3,11 @@
  * stamps, so that causes mostly come before what they caused.
  *
  * A write is sent when its origin is requested and the peer has not told a position that covers it.
+ * But what a node wrote in a later life was made on what it had from earlier ones: of who lacks some
+ * of those, and does not want it from us (but from another link, or has not heard of it yet), the
+ * later life waits. He would run it on less than that, and where the rest then comes as a data set
+ * nothing would tell that his content is not whole.
+ *
  * Nothing is held for the peer: what it is to get is found in the logs by number; what memory does
  * not have is read from the disk first (sender_disk.h); and when it is not there either the link
  * ends (DESIGN.md, "Messages").
@@ -24,7 +29,9 @@ struct sender_row {
     uint64_t has;    /* the position that the peer has said */
     uint64_t told;   /* the position that it was told last; UINT64_MAX: none */
     uint64_t before; /* writes up to it are earlier than the last of ours that has causes */
-    bool requested, named;
+    bool asked;      /* the peer wants it from us */
+    bool requested;  /* and it may be sent now */
+    bool named;
 };
 
 /* What a peer says of an origin. */

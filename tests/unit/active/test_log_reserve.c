@@ -297,7 +297,7 @@ static void test_random(void **state)
             write_some(&b, (int)rand_below(3000), 1 + rand_below(700));
             come(&p, &b, has);
             for (int i = 1; i <= ORIGINS; i++) {
-                p.send.rows[i].requested = rand_below(4) > 0;
+                p.send.rows[i].asked = rand_below(4) > 0;
             }
             bool possible = sender_possible(&p.send, &b.origins, b.log);
             while (!has_all(&p, &b) && possible) {
@@ -307,7 +307,7 @@ static void test_random(void **state)
                 }
                 if (rand_below(50) == 0) { /* it wants one more, or less */
                     uint32_t i = (uint32_t)(1 + rand_below(ORIGINS));
-                    p.send.rows[i].requested = !p.send.rows[i].requested;
+                    p.send.rows[i].asked = !p.send.rows[i].asked;
                 }
             }
             go(&p);
