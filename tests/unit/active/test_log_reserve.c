@@ -168,7 +168,7 @@ static bool feed(struct peer *p, struct bench *b)
 static bool has_all(const struct peer *p, const struct bench *b)
 {
     for (uint16_t i = 1; i <= ORIGINS; i++) {
-        if (p->send.rows[i].requested && p->has[i] < origins_at(&b->origins, i)->position) {
+        if (p->send.rows[i].asked && p->has[i] < origins_at(&b->origins, i)->position) {
             return false;
         }
     }
