@@ -3,10 +3,10 @@
  * stamps, so that causes mostly come before what they caused.
  *
  * A write is sent when its origin is requested and the peer has not told a position that covers it.
- * But what a node wrote in a later life was made on what it had from earlier ones: of who lacks some
- * of those, and does not want it from us (but from another link, or has not heard of it yet), the
- * later life waits. He would run it on less than that, and where the rest then comes as a data set
- * nothing would tell that his content is not whole.
+ * But what a node wrote in a later life was made on what it had from earlier ones: of who lacks
+ * some of those, and does not want it from us (but from another link, or has not heard of it yet),
+ * the later life waits. He would run it on less than that, and where the rest then comes as a data
+ * set nothing would tell that his content is not whole.
  *
  * Nothing is held for the peer: what it is to get is found in the logs by number; what memory does
  * not have is read from the disk first (sender_disk.h); and when it is not there either the link
