@@ -218,7 +218,8 @@ static bool is_last_on_top(const struct snapshot_key *k, const struct window_vie
 
 /* Some of what is ours alone has left the window: one of the two stands; where it is theirs, with
  * what the window still has on top. So it does where both have a past in common, and neither knows
- * the other's last write, which both stand then. */
+ * the other's last write, which both stand then; but a state goes before nothing that a client
+ * wrote. */
 static bool meet_choice(struct merge *m, const struct snapshot_key *k,
                         const struct window_view *view)
 {
@@ -232,8 +233,8 @@ static bool meet_choice(struct merge *m, const struct snapshot_key *k,
         return true;
     }
     if (here && there) {
-        taken = theirs_stands(m, k, ours) ||
-                (!is_applied(m, k) && have_met(m, k) && is_last_on_top(k, view, ours));
+        taken = theirs_stands(m, k, ours) || (!is_applied(m, k) && !hlc_is_state(k->dot.stamp) &&
+                                              have_met(m, k) && is_last_on_top(k, view, ours));
     } else if (there) {
         taken = !was_deleted(m, k);
     } else {

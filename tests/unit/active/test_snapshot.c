@@ -238,7 +238,7 @@ static void test_no_state_before_it(void **state)
 
 /* Node 0 has let go of what the data set lacks, and has pushed to a list since then; so has the
  * peer, with other writes before it. */
-static void meet_list(bool have_met, const char *list)
+static void meet_list(bool have_met, bool is_state, const char *list)
 {
     real_group_init(&group, 2, LOG_BYTES, 0);
     struct origin_id peer = {.epoch = 7}, other = {.epoch = 9};
@@ -261,7 +261,7 @@ static void meet_list(bool have_met, const char *list)
     const char *error = NULL;
     keyspace_lock_exclusive();
     assert_true(node_snapshot_begin(group.node[0], &snapshot, &error));
-    meet("k", dot_of(now + 4, at_peer, 3));
+    meet("k", dot_of(now + 4 + is_state, at_peer, 3));
     node_snapshot_end(group.node[0]);
     keyspace_unlock_exclusive();
     reclaim_run();
@@ -276,14 +276,21 @@ static void meet_list(bool have_met, const char *list)
 static void test_ours_on_top(void **state)
 {
     (void)state;
-    meet_list(true, "*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$4\r\nmine\r\n");
+    meet_list(true, false, "*4\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n$4\r\nmine\r\n");
+}
+
+/* But not of a state, by which nobody wrote: what has left our window is in ours only. */
+static void test_ours_instead_of_a_state(void **state)
+{
+    (void)state;
+    meet_list(true, true, "*2\r\n$1\r\na\r\n$4\r\nmine\r\n");
 }
 
 /* Nodes that never met have no past in common: the later one. */
 static void test_the_later_one(void **state)
 {
     (void)state;
-    meet_list(false, "*1\r\n$4\r\nmine\r\n");
+    meet_list(false, false, "*1\r\n$4\r\nmine\r\n");
 }
 
 static size_t window_after_a_while(void)
@@ -324,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_lives_that_were_made_on_less),
         cmocka_unit_test(test_no_state_before_it),
         cmocka_unit_test(test_ours_on_top),
+        cmocka_unit_test(test_ours_instead_of_a_state),
         cmocka_unit_test(test_the_later_one),
         cmocka_unit_test(test_the_window_is_kept_for_who_is_to_be_met),
     };
