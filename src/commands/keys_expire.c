@@ -66,10 +66,7 @@ bool expire_parse_time(struct call *c, int arg, int64_t base_ms, int64_t unit_ms
         reply_errorf(c->reply, "ERR invalid expire time in '%s' command", c->cmd->full_name);
         return false;
     }
-    /* The last millisecond of all stands for "never". */
-    if (*at_ms == ENTRY_NO_EXPIRY) {
-        (*at_ms)--;
-    }
+    *at_ms += *at_ms == ENTRY_NO_EXPIRY; /* the first millisecond of all stands for "never" */
     return true;
 }
 
@@ -77,8 +74,8 @@ bool expire_allowed(uint32_t conditions, int64_t current_ms, int64_t at_ms)
 {
     bool has = current_ms != ENTRY_NO_EXPIRY;
     return !((conditions & EXPIRE_NX) && has) && !((conditions & EXPIRE_XX) && !has) &&
-           !((conditions & EXPIRE_GT) && at_ms <= current_ms) &&
-           !((conditions & EXPIRE_LT) && at_ms >= current_ms);
+           !((conditions & EXPIRE_GT) && (!has || at_ms <= current_ms)) &&
+           !((conditions & EXPIRE_LT) && has && at_ms >= current_ms);
 }
 
 void expire_propagate_key(struct call *c, int64_t at_ms)

@@ -83,17 +83,16 @@ static bool parse_options(struct call *c, int first, uint32_t allowed, struct se
  * range. */
 static bool parse_expiry(struct call *c, const struct set_options *options, int64_t *expiry_ms)
 {
-    int64_t at;
-    if (!call_arg_i64(c, options->time_arg, &at)) {
+    if (!call_arg_i64(c, options->time_arg, expiry_ms)) {
         return false;
     }
-    if (at <= 0 || ((options->flags & SET_SECONDS) && __builtin_mul_overflow(at, 1000, &at)) ||
-        ((options->flags & SET_RELATIVE) && __builtin_add_overflow(at, c->now_ms, &at))) {
+    if (*expiry_ms <= 0 ||
+        ((options->flags & SET_SECONDS) && __builtin_mul_overflow(*expiry_ms, 1000, expiry_ms)) ||
+        ((options->flags & SET_RELATIVE) &&
+         __builtin_add_overflow(*expiry_ms, c->now_ms, expiry_ms))) {
         reply_errorf(c->reply, "ERR invalid expire time in '%s' command", c->cmd->full_name);
         return false;
     }
-    /* The last millisecond of all stands for "never". */
-    *expiry_ms = at == ENTRY_NO_EXPIRY ? ENTRY_NO_EXPIRY - 1 : at;
     return true;
 }
 

@@ -270,7 +270,7 @@ uint64_t db_remove_due(struct db *db, const struct key *key, int64_t now_ms, uin
         return 1;
     }
     uint64_t removed = *ref.slot & DB_TAG_MEMBERS ? expire_members(&ref, now_ms, max) : 0;
-    *more = ref.entry && member_ttl_next_ms(ref.entry) <= now_ms;
+    *more = ref.entry && entry_is_over(member_ttl_next_ms(ref.entry), now_ms);
     return removed;
 }
 

@@ -102,7 +102,7 @@ static_assert(POLICY_VOLATILE_LRU == 0 && POLICY_VOLATILE_TTL == 3 && POLICY_ALL
 static uint64_t score_of(enum access_policy policy, const struct entry *e, int64_t now_ms)
 {
     int64_t expiry_ms = entry_expiry_ms(e);
-    if (expiry_ms <= now_ms) {
+    if (entry_is_over(expiry_ms, now_ms)) {
         return SCORE_EXPIRED;
     }
     switch (policy) {
@@ -113,7 +113,7 @@ static uint64_t score_of(enum access_policy policy, const struct entry *e, int64
     case POLICY_ALLKEYS_LFU:
         return 255 - access_frequency(e, now_ms);
     case POLICY_VOLATILE_TTL:
-        return (uint64_t)(ENTRY_NO_EXPIRY - expiry_ms);
+        return (uint64_t)(INT64_MAX - expiry_ms);
     default:
         return 0;
     }

@@ -252,7 +252,7 @@ static void look_at_slot(uintptr_t *slot, void *context)
     }
     struct entry *e = table_entry(*slot);
     int64_t expiry_ms = entry_expiry_ms(e);
-    bool due = expiry_ms <= sc->now_ms;
+    bool due = entry_is_over(expiry_ms, sc->now_ms);
     sc->seen++;
     if (!due && (*slot & DB_TAG_EXPIRES)) {
         sc->ttl_sum_ms += (double)expiry_ms - (double)sc->now_ms;
@@ -260,7 +260,7 @@ static void look_at_slot(uintptr_t *slot, void *context)
     }
     if (*slot & DB_TAG_MEMBERS) {
         /* One that has no deadlines any more loses its tag. */
-        due = due || !member_ttl_any(e) || member_ttl_next_ms(e) <= sc->now_ms;
+        due = due || !member_ttl_any(e) || entry_is_over(member_ttl_next_ms(e), sc->now_ms);
     }
     if (due && sc->expired_kept < sizeof(sc->expired) / sizeof(sc->expired[0])) {
         sc->expired[sc->expired_kept++] = e;

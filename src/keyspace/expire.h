@@ -45,10 +45,10 @@ void expire_set_elsewhere(bool elsewhere);
  * Looked at while another server is followed. Any thread. */
 void expire_set_told_clock(int64_t ms);
 bool expire_has_told_clock(void);
-/* True when the time `at_ms` has come. */
+/* True when the time `at_ms`, which can be ENTRY_NO_EXPIRY, has come. */
 static inline bool expire_is_over(int64_t at_ms, int64_t now_ms)
 {
-    return at_ms <= now_ms && likely(!expire_frozen);
+    return entry_is_over(at_ms, now_ms) && likely(!expire_frozen);
 }
 
 /* Asked before something due is removed that nobody writes to (the sweep, a reader's note), while

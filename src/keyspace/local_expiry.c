@@ -170,7 +170,7 @@ static bool is_due(const struct entry *e, uintptr_t what, int64_t now_ms)
     if (expire_is_over(entry_expiry_ms(e), now_ms)) {
         return what & LOCAL_EXPIRY_KEY;
     }
-    return (what & LOCAL_EXPIRY_MEMBERS) && member_ttl_next_ms(e) <= now_ms;
+    return (what & LOCAL_EXPIRY_MEMBERS) && entry_is_over(member_ttl_next_ms(e), now_ms);
 }
 
 /* Removes what is due of one key, and its name when nothing is left to come. True when more of it

@@ -91,7 +91,7 @@ static bool restore_expiry(struct call *c, const struct restore_options *o, int6
         return false;
     }
     *expiry_ms = ENTRY_NO_EXPIRY;
-    if (ttl_ms < 0 || (!o->absolute && ttl_ms > INT64_MAX - 1 - c->now_ms)) {
+    if (ttl_ms < 0 || (!o->absolute && ttl_ms > INT64_MAX - c->now_ms)) {
         reply_error(c->reply, "ERR Invalid TTL value, must be >= 0");
         return false;
     }

@@ -70,7 +70,7 @@ bool rdb_build_add_scored(struct rdb_build *b, struct slice member, double score
 
 bool rdb_build_add_deadline(struct rdb_build *b, struct slice member, int64_t at_ms)
 {
-    if (at_ms <= 0 || at_ms == ENTRY_NO_EXPIRY || member.len > MEMBER_TTL_MAX_BYTES) {
+    if (at_ms <= 0 || member.len > MEMBER_TTL_MAX_BYTES) {
         return false;
     }
     struct rdb_due due = {b->due_names.len, member.len, at_ms};

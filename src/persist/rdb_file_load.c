@@ -96,7 +96,8 @@ static struct entry *complete_entry(struct file_loader *l, struct rdb_walk_key *
     struct entry *e = key->e;
     key->e = NULL;
     if (!expire_frozen && !l->has_notes &&
-        (key->expiry_ms <= l->due_ms || (member_ttl_any(e) && member_ttl_all_due(e, l->due_ms)))) {
+        (entry_is_over(key->expiry_ms, l->due_ms) ||
+         (member_ttl_any(e) && member_ttl_all_due(e, l->due_ms)))) {
         l->loaded->expired++;
         entry_destroy(&e);
         return NULL;

@@ -321,7 +321,7 @@ static bool load_field_due(struct rdb_reader *r, struct rdb_build *b, uint64_t n
     if (!rdb_read_len(r, &due) || !rdb_read_string(r, text)) {
         return false;
     }
-    if (due > INT64_MAX || next_ms > INT64_MAX - due ||
+    if (due > INT64_MAX || (due > 0 && next_ms > INT64_MAX - (due - 1)) ||
         (due > 0 && !rdb_build_add_deadline(b, buf_slice(text), (int64_t)(next_ms + due - 1))) ||
         !rdb_build_add(buf_slice(text), b)) {
         return rdb_fail(r, damaged);
@@ -338,7 +338,7 @@ static bool load_hash_due(struct rdb_reader *r, unsigned type, struct slice key,
     if (!rdb_read_u64(r, &next_ms) || !rdb_read_count(r, 3, &count)) {
         return false;
     }
-    if (next_ms >= INT64_MAX) {
+    if (next_ms > INT64_MAX) {
         return rdb_fail(r, "a time beyond all times");
     }
     rdb_build_begin(&b, VALUE_HASH, key, count);

@@ -164,7 +164,7 @@ static bool walk_expiry(struct rdb_walk *w, unsigned opcode)
                         (uint64_t)b[3] << 24);
     }
     w->expiry_ms = (int64_t)value;
-    return value < INT64_MAX || rdb_fail(&w->r, "an expiry beyond all times");
+    return value <= INT64_MAX || rdb_fail(&w->r, "an expiry beyond all times");
 }
 
 static bool walk_access(struct rdb_walk *w, unsigned opcode)

@@ -147,7 +147,7 @@ static void settle_item(struct job *j, struct item *item, int64_t now_ms)
     db_open(&ref, j->db, &key, now_ms, 0);
     if (!ref.entry) {
         /* Expired here, it does so there; or somebody has deleted it. */
-        item->state = sent_expiry_ms <= now_ms ? ITEM_DONE : ITEM_TO_DELETE;
+        item->state = entry_is_over(sent_expiry_ms, now_ms) ? ITEM_DONE : ITEM_TO_DELETE;
     } else {
         bool there = take_payload(j, item, now_ms);
         assert(there);

@@ -170,8 +170,9 @@ static inline struct slice entry_key(const struct entry *e)
     return slice_of(at, e->short_key_len);
 }
 
-/* Expiry in Unix milliseconds, or ENTRY_NO_EXPIRY. */
-#define ENTRY_NO_EXPIRY INT64_MAX
+/* Expiry in Unix milliseconds, or ENTRY_NO_EXPIRY, the one time that nobody can ask for: those
+ * before 1970 are over for all, while the last of all is one that Redis keeps, too. */
+#define ENTRY_NO_EXPIRY INT64_MIN
 static inline int64_t entry_expiry_ms(const struct entry *e)
 {
     int64_t at = ENTRY_NO_EXPIRY;
@@ -179,6 +180,12 @@ static inline int64_t entry_expiry_ms(const struct entry *e)
         memcpy(&at, e->body, sizeof(at));
     }
     return at;
+}
+
+/* True when the time `at_ms`, which can be ENTRY_NO_EXPIRY, has come. */
+static inline bool entry_is_over(int64_t at_ms, int64_t now_ms)
+{
+    return at_ms <= now_ms && at_ms != ENTRY_NO_EXPIRY;
 }
 
 /* The pointer of an ENTRY_EXTERNAL entry. */

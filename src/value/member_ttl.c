@@ -188,7 +188,7 @@ int64_t member_ttl_get(const struct entry *e, struct slice member)
 
 bool member_ttl_all_due(const struct entry *e, int64_t now_ms)
 {
-    if (member_ttl_next_ms(e) > now_ms) {
+    if (!entry_is_over(member_ttl_next_ms(e), now_ms)) {
         return false;
     }
     const struct member_ttl *t = ttl_of(e);
@@ -261,7 +261,7 @@ uint64_t member_ttl_remove_due(struct entry *e, int64_t now_ms, uint64_t max,
                                member_ttl_visit visit, void *context)
 {
     uint64_t removed = 0;
-    while (removed < max && member_ttl_next_ms(e) <= now_ms) {
+    while (removed < max && entry_is_over(member_ttl_next_ms(e), now_ms)) {
         struct deadline *d = ttl_of(e)->heap[0];
         detach(e, d);
         bool was_there = value_ops_of[entry_type(e)]->remove(e, deadline_member(d));

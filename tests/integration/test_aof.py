@@ -23,6 +23,7 @@ pytestmark = [
 
 AOF = {"appendonly": "yes", "appendfsync": "always"}
 FILES = ("appendonlydir",)
+LAST_MS = "9223372036854775807"
 MANIFEST = "appendonlydir/appendonly.aof.manifest"
 INCREMENT = "appendonlydir/appendonly.aof.1.incr.aof"
 
@@ -35,6 +36,7 @@ def fill(client):
     """Something of every type that Redis has, in two databases."""
     client.ok("SET", "s", "v")
     client.ok("SET", "t", "v", "EX", "100000")
+    client.ok("SET", "last", "v", "PXAT", LAST_MS)
     client.call("INCRBYFLOAT", "f", "1.25")
     client.call("RPUSH", "l", *["e%d" % n for n in range(200)])
     client.call("LPOP", "l", "3")
@@ -117,6 +119,7 @@ def test_redis_reads_ours(make_server, preamble):
         fill(client)
         rewrite(server)
         client.call("RPUSH", "l", "after")
+        client.call("PEXPIREAT", "h", LAST_MS)
         client.call("SPOP", "set")
         client.pipeline([["MULTI"], ["INCR", "n"], ["INCR", "n"], ["EXEC"]])
         before = shown(client)
@@ -148,6 +151,7 @@ def test_ours_reads_redis(make_server, preamble):
             fill(client)
             rewrite(oracle)
             client.call("RPUSH", "l", "after")
+            client.call("PEXPIREAT", "h", LAST_MS)
             client.pipeline([["MULTI"], ["INCR", "n"], ["INCR", "n"], ["EXEC"]])
             # Told as "=", with the limit still there.
             client.ok("CONFIG", "SET", "stream-node-max-entries", "1")

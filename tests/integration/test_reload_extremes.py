@@ -27,7 +27,7 @@ PROGRAMS = {
     "field's deadline by EXPIREMEMBER": ["HSET t f v g w", "PEXPIREMEMBERAT t f " + I64_MAX,
                                          "HPEXPIREAT t 70368744177663 FIELDS 1 g"],
     "set member's deadline": ["SADD t a b", "PEXPIREMEMBERAT t a " + I64_MAX],
-    "sorted set member's deadline": ["ZADD t 1 a 2 b", "PEXPIREMEMBERAT t a 9223372036854775806"],
+    "sorted set member's deadline": ["ZADD t 1 a 2 b", "PEXPIREMEMBERAT t a " + I64_MAX],
     "scores": ["ZADD t inf a -inf b 5e-324 c -0 d 1.7976931348623157e308 e"],
     "nested": ["KEYDB.NHSET t.b.c x y z", "KEYDB.NHSET t.d q"],
     "bit": ["SETBIT t 4294967295 1"],

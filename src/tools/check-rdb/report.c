@@ -84,7 +84,7 @@ static bool see_key(struct rdb_walk *w, struct rdb_walk_key *key)
     struct figures *f = w->context;
     f->keys++;
     f->expires += key->expiry_ms != ENTRY_NO_EXPIRY;
-    f->expired += key->expiry_ms <= f->now_ms;
+    f->expired += entry_is_over(key->expiry_ms, f->now_ms);
     f->empty += !key->e && key->type != RDB_MODULE;
     if (key->e) {
         entry_destroy(&key->e);

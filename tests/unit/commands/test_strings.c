@@ -67,7 +67,7 @@ static void test_set_and_expiry(void **state)
     assert_string_equal(caller_run("pexpiretime k"), ":-1\r\n");
     /* The last millisecond of all is not "never". */
     assert_string_equal(caller_run("pexpireat k 9223372036854775807"), ":1\r\n");
-    assert_string_equal(caller_run("pexpiretime k"), ":9223372036854775806\r\n");
+    assert_string_equal(caller_run("pexpiretime k"), ":9223372036854775807\r\n");
 }
 
 static void test_a_copy_is_independent(void **state)
