@@ -17,8 +17,8 @@
 static const size_t key_lengths[] = {0, 1, 7, 16, 254, 255, 256, 257, 1024, LONGEST_KEY};
 static const size_t value_lengths[] = {0,   1,   2,    8,    9,    24,   63,  64,
                                        100, 500, 1000, 1023, 1024, 1025, 1100};
-static const int64_t expiries[] = {ENTRY_NO_EXPIRY, 0, 1, -1, INT64_MIN + 1, 1700000000000,
-                                   INT64_MAX};
+static const int64_t expiries[] = {ENTRY_NO_EXPIRY, 0,        1, -1, INT64_MIN + 1,
+                                   1700000000000,   INT64_MAX};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -234,8 +234,8 @@ static void test_overwrite_refuses_other_shapes(void **state)
 
 static void change_expiry(struct slice key, struct slice value, int64_t expiry_ms)
 {
-    static const int64_t next[] = {
-        12, ENTRY_NO_EXPIRY, -5, INT64_MAX, ENTRY_NO_EXPIRY, ENTRY_NO_EXPIRY};
+    static const int64_t next[] = {12,        ENTRY_NO_EXPIRY, -5,
+                                   INT64_MAX, ENTRY_NO_EXPIRY, ENTRY_NO_EXPIRY};
     struct entry *e = entry_create_string(key, value, expiry_ms);
     entry_set_clock(e, 0xabcdef);
     e->flags |= ENTRY_RAW;
