@@ -8,7 +8,7 @@
 #   make DEBUG=1              -Og, KEYDB_DEBUG=1 (lock ranks and owners are checked)
 #   make SANITIZE=address     AddressSanitizer and UndefinedBehaviorSanitizer together
 #   make SANITIZE=undefined | SANITIZE=thread
-#   make CC=clang             any of them with clang; variants end in -clang
+#   make CC=clang             any of them with that compiler; variants of clang end in -clang
 #   make V=1                  show the commands
 
 SHELL := /bin/sh
@@ -26,11 +26,12 @@ LAYERS := base:0 ds:1 value:2 keyspace:3 resp:4 engine:5 commands:6 net:6 script
 comma := ,
 
 # ---- Tools
-ifeq ($(origin CC),default)
-CC := gcc
-endif
-ifeq ($(origin CC),undefined)
-CC := gcc
+# Sanitizers' run times differ by compiler. gcc 12's and clang 14's hold no lock of their allocators over a fork, so a
+# child that is forked while another thread allocates hangs in its first allocation, now and then; clang 19's do.
+SANITIZER_CC ?= clang-19
+own_cc := $(if $(filter default undefined,$(origin CC)),1)
+ifeq ($(own_cc),1)
+CC := $(if $(SANITIZE),$(SANITIZER_CC),gcc)
 endif
 PKG_CONFIG ?= pkg-config
 PYTHON ?= /usr/bin/python3
@@ -63,19 +64,18 @@ ifeq ($(FUZZ),1)
   endif
   VARIANT := fuzz
   SAN_FLAGS := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+  san_macro := -D__SANITIZE_ADDRESS__=1
 else ifeq ($(SANITIZE),address)
   VARIANT := asan
   SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
-  # Allocations go by way of src/base/mem_fork.c, which says why, and why the runtime is static (clang's is).
-  guard_flags := -DKEYDB_FORK_GUARD
-  guard_ldflags := $(foreach f,malloc calloc realloc posix_memalign free,-Wl,--wrap=$f) \
-                   $(if $(cc_is_clang),,-static-libasan)
+  san_macro := $(if $(cc_is_clang),-D__SANITIZE_ADDRESS__=1)
 else ifeq ($(SANITIZE),undefined)
   VARIANT := ubsan
   SAN_FLAGS := -fsanitize=undefined -fno-sanitize-recover=undefined
 else ifeq ($(SANITIZE),thread)
   VARIANT := tsan
   SAN_FLAGS := -fsanitize=thread
+  san_macro := $(if $(cc_is_clang),-D__SANITIZE_THREAD__=1)
 else ifneq ($(SANITIZE),)
   $(error SANITIZE=$(SANITIZE) is unknown: use address, undefined or thread)
 else ifeq ($(DEBUG),1)
@@ -84,10 +84,8 @@ else
   VARIANT := release
 endif
 base_variant := $(VARIANT)
-ifneq ($(FUZZ),1)
-  ifeq ($(cc_is_clang),clang)
-    VARIANT := $(VARIANT)-clang
-  endif
+ifeq ($(filter 1,$(FUZZ) $(own_cc))$(cc_is_clang),clang)
+  VARIANT := $(VARIANT)-clang
 endif
 
 BUILD := build/$(VARIANT)
@@ -116,8 +114,9 @@ else ifeq ($(base_variant),debug)
   std_flags += -fno-omit-frame-pointer
 else
   OPT ?= -O1
-  std_flags += -fno-omit-frame-pointer $(SAN_FLAGS) $(guard_flags)
-  std_ldflags := $(SAN_FLAGS) $(guard_ldflags)
+  # gcc's name for it, which clang 14 and 19 do not define.
+  std_flags += -fno-omit-frame-pointer $(SAN_FLAGS) $(san_macro)
+  std_ldflags := $(SAN_FLAGS)
 endif
 
 ifeq ($(LTO),1)
@@ -201,6 +200,8 @@ all: $(programs_built) $(programs_in_src)
 	@:
 
 libs-present:
+	@command -v $(firstword $(CC)) >/dev/null || { \
+	  echo "$(firstword $(CC)) is missing; this installs it: sh deps/install.sh build test" >&2; exit 1; }
 	@$(PKG_CONFIG) --exists $(pkgs_all) 2>/dev/null || { \
 	  echo "Libraries are missing; this installs them: sh deps/install.sh build" >&2; \
 	  $(PKG_CONFIG) --print-errors --exists $(pkgs_all); exit 1; }
@@ -297,10 +298,10 @@ $(BUILD)/unit/%.o: tests/unit/%.c $(BUILD)/flags | libs-present
 	@mkdir -p $(@D)
 	$(Q)$(compile) $(ALL_CPPFLAGS) -Itests/unit $(ALL_CFLAGS) $(WERROR) -MMD -MP -c -o $@ $<
 
-# So many programs with everything in them: gold, which binutils brings, links each in a third of the time. With the
-# optimiser in the linker (LTO=1) it is left alone; so are tests of tools, with which it does not get along under ASan.
+# So many programs with everything in them: gold, which binutils brings, links each in a third of the time; lld does
+# where the compiler is ours for sanitizers. With the optimiser in the linker (LTO=1) it is left alone.
 unit_link = $(link)$(if $(LTO:0=),, $(unit_linker))
-unit_linker := $(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold)
+unit_linker := $(if $(and $(own_cc),$(SANITIZE)),-fuse-ld=lld,$(if $(shell command -v ld.gold 2>/dev/null),-fuse-ld=gold))
 
 unit_helpers = $(patsubst tests/unit/%.c,$(BUILD)/unit/%.o,\
                $(wildcard tests/unit/*.c) $(filter-out tests/unit/$(1)/test_%,$(wildcard tests/unit/$(1)/*.c)))
@@ -319,7 +320,7 @@ unit_tools_libs := $(foreach t,$(tool_dirs) common,$(if $(filter $(t),$(tool_par
 $(filter $(BUILD)/unit/tools/%,$(unit_progs)): $(BUILD)/unit/%: $(BUILD)/unit/%.o \
     $(call unit_helpers,tools) $(unit_tools_libs)
 	$(call say,LINK,$@)
-	$(link) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	$(unit_link) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	    $(TOOLS_LIBS) $(TEST_LIBS)
 
 # ---- Modules that tests load: tests/modules/*.c, each a shared object of its own, compiled with what

@@ -253,7 +253,7 @@ static enum frame_result take_record(struct full_sync *c, size_t *at, const char
 {
     struct full_sync_record r;
     size_t len = 0;
-    struct slice rest = slice_of(c->in.data + *at, c->in.len - *at);
+    struct slice rest = buf_from(&c->in, *at);
     enum frame_result result = full_sync_record_next(rest, &r, &len, error);
     if (result != FRAME_WHOLE) {
         return result;
@@ -482,7 +482,7 @@ static bool step_theirs(struct full_sync *c, struct node *n, int64_t now_ms)
     struct full_sync_record r;
     size_t len;
     const char *error;
-    struct slice rest = slice_of(c->read.data + c->at, c->read.len - c->at);
+    struct slice rest = buf_from(&c->read, c->at);
     if (full_sync_record_next(rest, &r, &len, &error) == FRAME_WHOLE) {
         c->at += len;
         meet_record(c, n, &r, now_ms);

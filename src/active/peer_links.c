@@ -277,7 +277,7 @@ static int take_some(struct peer_link *l)
     for (int i = 0; i < HOLD_FRAMES && result == 1; i++) {
         struct frame f;
         size_t consumed;
-        struct slice rest = slice_of(l->in.data + l->done, l->in.len - l->done);
+        struct slice rest = buf_from(&l->in, l->done);
         enum frame_result got = frame_next(rest, FRAME_MAX_BYTES, &f, &consumed, &error);
         enum receiver_result taken = got == FRAME_WHOLE
                                          ? receiver_frame(&l->take, origins, &f, &sink, &error)

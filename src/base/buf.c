@@ -154,6 +154,12 @@ struct slice buf_slice(const struct buf *b)
     return slice_of(b->data != NULL ? b->data : "", b->len);
 }
 
+struct slice buf_from(const struct buf *b, size_t at)
+{
+    assert(at <= b->len);
+    return slice_of(at ? b->data + at : b->data, b->len - at);
+}
+
 const char *buf_cstr(struct buf *b)
 {
     *buf_reserve(b, 1) = '\0';

@@ -34,6 +34,8 @@ void buf_clear(struct buf *b);
 void buf_deinit(struct buf *b);
 /* A borrowed view of the content, valid until the next change. */
 struct slice buf_slice(const struct buf *b);
+/* The same of what is behind the first `at` bytes (at <= len). */
+struct slice buf_from(const struct buf *b, size_t at);
 /* NUL-terminates (the NUL is not counted) and returns the content, valid until the next change. */
 const char *buf_cstr(struct buf *b);
 

@@ -160,7 +160,7 @@ static inline void table_peek_entries(const struct table_bucket *b, uint64_t has
         unsigned i = (unsigned)__builtin_ctz(found);
         const char *entry = table_entry(__atomic_load_n(&b->slot[i], __ATOMIC_RELAXED));
         __builtin_prefetch(entry);
-        __builtin_prefetch(entry + CACHE_LINE_BYTES);
+        __builtin_prefetch((const void *)((uintptr_t)entry + CACHE_LINE_BYTES)); /* may be NULL */
         found &= found - 1;
     }
 }

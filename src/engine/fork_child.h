@@ -7,9 +7,8 @@
  * time of the fork would never be let go of there. Instead of taking them all before the fork, the
  * child does not take any: it logs nothing, frees nothing of the server's, runs no command, and
  * ends by _exit. Debug builds abort a child that takes a lock (base/lock.h). malloc works there
- * because the allocator prepares for forks (base/mem_fork.c for one that does not). The child dies
- * with the server, so that no file of an earlier life replaces a later one's, and has none of its
- * descriptors.
+ * because the allocator prepares for forks. The child dies with the server, so that no file of an
+ * earlier life replaces a later one's, and has none of its descriptors.
  *
  * Who forked it keeps its pid, 0 when it has none, and asks for its end, by one thread at a time. A
  * child of which the system knows nothing any more (somebody else waited for it, or the server was

@@ -44,7 +44,7 @@ static int account_done(struct server_thread *t, int phase_calls)
         if (done == 0) {
             continue;
         }
-        if (first + count != bc->calls + bc->accounted) {
+        if (!first || first + count != bc->calls + bc->accounted) {
             account_calls(t, first, count, phase_calls);
             first = bc->calls + bc->accounted;
             count = 0;

@@ -178,7 +178,7 @@ static enum apply_result run_enveloped(const struct request *outer, size_t bytes
 {
     struct enveloped_message m;
     size_t end = apply.parsed + bytes;
-    struct slice behind = slice_of(apply.in.data + end, apply.in.len - end);
+    struct slice behind = buf_from(&apply.in, end);
     enum enveloped_result result = enveloped_take(outer, behind, &apply.session, &apply.arena, &m);
     if (result == ENVELOPED_WAIT) {
         return APPLY_IDLE;
@@ -209,7 +209,7 @@ static enum parser_result next_request(struct request *request, size_t *consumed
     if (apply.in.len < apply.wanted) {
         return PARSER_MORE;
     }
-    struct slice rest = slice_of(apply.in.data + apply.parsed, apply.in.len - apply.parsed);
+    struct slice rest = buf_from(&apply.in, apply.parsed);
     enum parser_result result =
         parser_next(&apply.parser, &limits, rest, &apply.arena, request, consumed, error);
     if (result == PARSER_BIG) {

@@ -269,12 +269,13 @@ static inline const char *read_usual_header(const char *p, char type, size_t *nu
 static bool parse_usual(const struct parser_limits *limits, struct slice data, struct arena *arena,
                         struct request *request, size_t *consumed)
 {
-    const char *p = data.ptr, *end = data.ptr + data.len;
+    const char *p = data.ptr, *end;
     size_t count, len;
-    if (end - p < USUAL_HEADER_BYTES || !(p = read_usual_header(p, '*', &count)) ||
+    if (data.len < USUAL_HEADER_BYTES || !(p = read_usual_header(p, '*', &count)) ||
         count - 1 >= USUAL_ARGS || (int64_t)count > limits->max_args) {
         return false;
     }
+    end = data.ptr + data.len;
     struct slice *argv = arena_alloc(arena, count * sizeof(*argv));
     for (size_t i = 0; i < count; i++) {
         /* An empty last argument is shorter than the longest header looked at: the general way has

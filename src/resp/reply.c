@@ -198,7 +198,7 @@ void reply_rewind(struct reply *r, struct reply_mark mark)
 {
     r->errors = mark.errors;
     if (likely(r->piece_count == mark.piece_count)) {
-        r->pos = r->piece_start + mark.run_bytes;
+        r->pos = mark.run_bytes ? r->piece_start + mark.run_bytes : r->piece_start;
         return;
     }
     /* The run that was open at the mark is the first piece after it now. */

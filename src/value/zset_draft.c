@@ -196,6 +196,9 @@ bool zset_draft_build_some(struct zset_draft *d, uint64_t steps)
     struct zset_building *b = d->building;
     uint64_t left = d->count - b->done;
     uint64_t count = steps < left ? steps : left;
+    if (count == 0) {
+        return left == 0;
+    }
     for (uint64_t i = b->done; !b->indexed && i < b->done + count; i++) {
         table_insert(&b->z->members, hash_slice(skiplist_bytes(d->nodes[i])),
                      (uintptr_t)d->nodes[i]);

@@ -188,7 +188,7 @@ int64_t bench_reply_skip_feed(struct bench_reply_skip *skip, const char *bytes, 
 {
     assert(skip != NULL && (bytes != NULL || len == 0));
     const char *at = bytes;
-    const char *end = bytes + len;
+    const char *end = len ? bytes + len : bytes;
     int64_t replies = 0;
     while (at < end) {
         switch (skip->state) {

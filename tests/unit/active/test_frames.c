@@ -256,6 +256,9 @@ static bool pump(struct mesh *m, struct wire *w)
         return false;
     }
     struct slice data = slice_of(w->down.data, rand_below(w->down.len + 1));
+    if (data.len == 0) {
+        return true;
+    }
     while (frame_next(slice_of(data.ptr + used, data.len - used), FRAME_MAX, &f, &consumed,
                       &error) == FRAME_WHOLE) {
         if (receiver_frame(&w->take, &to->origins, &f, &sink, &error) > RECEIVED_BEFORE) {

@@ -37,7 +37,7 @@ static void heads(void **state)
         "10",
         "$EOF:",
         "$EOF:abc",
-        "$EOF:" MARK "0",
+        ("$EOF:" MARK "0"),
         "$EOX:" MARK,
         "*3",
     };

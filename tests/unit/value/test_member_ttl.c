@@ -218,7 +218,8 @@ static struct entry *step(struct entry *e, struct model *m)
             m->at_ms[i] = 1000 + (int64_t)rand_below(100);
             assert_true(set_deadline(&e, member, m->at_ms[i]));
             return e;
-        } /* fall through */
+        }
+        __attribute__((fallthrough));
     default:
         add(&e, member);
         if (entry_type(e) == VALUE_HASH) {
