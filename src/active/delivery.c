@@ -374,19 +374,13 @@ static void keep_all_back(uint64_t db, int argc, const struct slice *argv)
 /* The same of words as they stand in a request, so many. */
 static void keep_text_back(int db, int words, struct slice text)
 {
-    struct slice *argv = mem_calloc((size_t)words, sizeof(*argv));
-    for (int i = 0; i < words; i++) {
-        uint64_t len = 0;
-        const char *end = memchr(text.ptr, '\n', text.len); /* of "$5\r\n" */
-        if (!end || !num_parse_u64(slice_of(text.ptr + 1, (size_t)(end - text.ptr) - 2), &len)) {
-            assert(false); /* we have written it */
-            break;
-        }
-        argv[i] = slice_of(end + 1, len);
-        size_t used = (size_t)(argv[i].ptr - text.ptr) + argv[i].len + 2;
-        text = slice_of(text.ptr + used, text.len - used);
+    struct slice *argv = mem_alloc((size_t)words * sizeof(*argv));
+    int argc = 0;
+    while (argc < words && delivery_back_next(&text, &argv[argc])) {
+        argc++;
     }
-    keep_all_back((uint64_t)db, words, argv);
+    assert(argc == words); /* we have written it, or looked at it when it was read */
+    keep_all_back((uint64_t)db, argc, argv);
     mem_free(argv);
 }
 
@@ -437,8 +431,9 @@ static void put_back(void)
 
 /* ---- what peers say ---- */
 
-static bool on_words(uint16_t origin, int argc, const struct slice *argv)
+static bool on_words(struct dot unit, int argc, const struct slice *argv)
 {
+    uint16_t origin = dot_origin(unit);
     keyspace_assert_exclusive();
     if (!it.node) {
         return true;
@@ -456,7 +451,7 @@ static bool on_words(uint16_t origin, int argc, const struct slice *argv)
         dismiss_all(node);
     }
     if (slice_equal_nocase(argv[0], "keydb.view")) {
-        views_hear(node, argc, argv, mono_ms(), keep_text_back);
+        views_hear(node, unit.stamp, argc, argv, mono_ms(), keep_text_back);
     } else if (slice_equal_nocase(argv[0], "keydb.wait")) {
         invite(node, argc, argv);
     } else if (slice_equal_nocase(argv[0], "keydb.unwait") && argc == 2) {

@@ -43,8 +43,8 @@ static bool next_leaf(struct leaves *l, struct slice *leaf)
             *leaf = text;
             return true;
         }
-        if (line.ptr[0] != '$' || !num_parse_i64(text, &number) || number < 0 ||
-            (uint64_t)number + 2 > l->rest.len) {
+        if (line.ptr[0] != '$' || !num_parse_i64(text, &number) || number < 0 || l->rest.len < 2 ||
+            (uint64_t)number > l->rest.len - 2 || memcmp(l->rest.ptr + number, "\r\n", 2) != 0) {
             break;
         }
         *leaf = slice_of(l->rest.ptr, (size_t)number);
@@ -236,6 +236,26 @@ int delivery_put_back(int argc, const struct slice *argv, struct slice reply, st
         return 0;
     }
     return list ? put_elements(&l, key, takes_left(argc, argv), out) : put_members(&l, key, out);
+}
+
+bool delivery_back_next(struct slice *text, struct slice *word)
+{
+    struct leaves l = {.rest = *text};
+    if (!next_bulk(&l, word)) {
+        return false;
+    }
+    *text = l.rest;
+    return true;
+}
+
+uint64_t delivery_back_count(struct slice text)
+{
+    uint64_t count = 0;
+    struct slice word;
+    while (delivery_back_next(&text, &word)) {
+        count++;
+    }
+    return text.len == 0 ? count : 0;
 }
 
 bool delivery_is_back(int argc, const struct slice *argv)

@@ -11,6 +11,10 @@
  * an error). What XREADGROUP gave is claimed for those that nobody was given
  * (value/stream_undelivered.h). `reply` is that of the call, in RESP2 or RESP3. */
 int delivery_put_back(int argc, const struct slice *argv, struct slice reply, struct buf *out);
+/* Takes the first of those words off the text; false when it does not begin with one. */
+bool delivery_back_next(struct slice *text, struct slice *word) MUST_CHECK;
+/* How many words the text is; 0: it is none, or not made of them alone. */
+uint64_t delivery_back_count(struct slice text);
 /* True when the words may be such a write: a peer says so. */
 bool delivery_is_back(int argc, const struct slice *argv);
 

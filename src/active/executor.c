@@ -264,7 +264,7 @@ static bool execute_run(void *context, int db, int argc, const struct slice *arg
     if (slice_equal_nocase(argv[0], "keydb.expired")) {
         good = run_expired(x, db, argc, argv);
     } else if (is_about_waiting(argv[0])) {
-        good = !x->hear || x->hear(x->origin, argc, argv);
+        good = !x->hear || x->hear(x->unit, argc, argv);
     } else {
         good = run_call(x, db, argc, argv);
     }

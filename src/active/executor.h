@@ -23,9 +23,9 @@ struct executor {
     uint64_t highest;      /* stamp: no key here has a later one */
     uint64_t failed;       /* commands that failed, INFO */
     struct log_head *head; /* hears of each dot that a key gets; NULL: none does */
-    uint16_t origin;       /* whose unit is being run */
+    struct dot unit;       /* that is being run */
     /* Hears of words about who waits (delivery.h); false: they are none. NULL: nobody does. */
-    bool (*hear)(uint16_t origin, int argc, const struct slice *argv);
+    bool (*hear)(struct dot unit, int argc, const struct slice *argv);
     /* private */
     bool changed; /* by what was run last */
     struct session session;

@@ -2,6 +2,7 @@
 #include "active/gives.h"
 
 #include "base/mem.h"
+#include "active/delivery_back.h"
 
 #include <assert.h>
 #include <string.h>
@@ -81,17 +82,78 @@ void gives_drop(struct gives *g)
     g->count--;
 }
 
-bool gives_take_missed(struct gives *g, const uint8_t node[ORIGIN_NODE_BYTES], uint64_t from,
-                       uint64_t upto, size_t *left, struct give *taken)
+bool gives_take_missed(struct gives *g, const uint8_t node[ORIGIN_NODE_BYTES], uint64_t epoch,
+                       uint64_t from, uint64_t upto, size_t *left, struct give *taken)
 {
     while (*left > 0) {
         struct give *give = &g->rows[g->first + --*left];
-        if (give->words > 0 && give->number > from && give->number <= upto &&
-            memcmp(give->node, node, ORIGIN_NODE_BYTES) == 0) {
+        if (give->words > 0 && give->epoch == epoch && give->number > from &&
+            give->number <= upto && memcmp(give->node, node, ORIGIN_NODE_BYTES) == 0) {
             *taken = *give;
             taken->back = empty(g, give);
             return true;
         }
     }
     return false;
+}
+
+/* ---- in files ---- */
+
+#define ROW_HEAD_BYTES (ORIGIN_NODE_BYTES + 3 * 8 + 3 * 4)
+
+void gives_put_row(const struct give *give, struct buf *out)
+{
+    buf_append(out, (const char *)give->node, sizeof(give->node));
+    le_put(out, give->epoch, 8);
+    le_put(out, give->number, 8);
+    le_put(out, give->stamp, 8);
+    le_put(out, (uint64_t)give->db, 4);
+    le_put(out, (uint64_t)give->words, 4);
+    le_put(out, give->back.len, 4);
+    buf_append_slice(out, give->back);
+}
+
+bool gives_next_row(struct slice *rows, struct give *give)
+{
+    if (rows->len < ROW_HEAD_BYTES) {
+        return false;
+    }
+    const char *at = rows->ptr + ORIGIN_NODE_BYTES;
+    *give = (struct give){
+        .epoch = le_get(at, 8), .number = le_get(at + 8, 8), .stamp = le_get(at + 16, 8)};
+    memcpy(give->node, rows->ptr, sizeof(give->node));
+    uint64_t db = le_get(at + 24, 4), words = le_get(at + 28, 4), len = le_get(at + 32, 4);
+    if (db > INT32_MAX || words > INT32_MAX || len > rows->len - ROW_HEAD_BYTES) {
+        return false;
+    }
+    give->db = (int)db;
+    give->words = (int)words;
+    give->back = slice_of(rows->ptr + ROW_HEAD_BYTES, len);
+    *rows = slice_of(give->back.ptr + len, rows->len - ROW_HEAD_BYTES - len);
+    return give->number > 0 && words > 0 && delivery_back_count(give->back) == words;
+}
+
+void gives_put_heard(const uint8_t node[ORIGIN_NODE_BYTES], uint64_t stamp, struct buf *out)
+{
+    buf_append(out, (const char *)node, ORIGIN_NODE_BYTES);
+    le_put(out, stamp, 8);
+}
+
+bool gives_hear_row(struct gives *g, struct slice row)
+{
+    if (row.len != ORIGIN_NODE_BYTES + 8) {
+        return false;
+    }
+    uint64_t stamp = le_get(row.ptr + ORIGIN_NODE_BYTES, 8);
+    for (size_t i = 0; i < g->count; i++) {
+        const struct give *give = gives_at(g, i);
+        if (give->words > 0 && give->stamp <= stamp &&
+            memcmp(give->node, row.ptr, ORIGIN_NODE_BYTES) == 0) {
+            gives_clear(g, i);
+        }
+    }
+    while (g->count > 0 && gives_at(g, 0)->words == 0) {
+        gives_drop(g);
+    }
+    return true;
 }

@@ -104,7 +104,7 @@ static void note_library(struct log_head *h, struct dot dot, const struct unit_c
 {
     struct buf row = {0};
     libraries_put_word(h->origins, (struct library_word){dot, c->number}, c->argc, c->argv, &row);
-    log_head_library(h, buf_slice(&row));
+    log_head_say(h, "LIBRARY", buf_slice(&row));
     buf_deinit(&row);
 }
 
@@ -164,10 +164,10 @@ void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t st
     }
 }
 
-void log_head_library(struct log_head *h, struct slice row)
+void log_head_say(struct log_head *h, const char *what, struct slice row)
 {
     if (h->write) {
-        unit_put_word(&h->changes, SLICE("LIBRARY"));
+        unit_put_word(&h->changes, slice_cstr(what));
         unit_put_word(&h->changes, row);
         h->change_count += 2;
     }

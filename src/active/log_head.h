@@ -6,6 +6,7 @@
  *       [NOKEY]                                                  there are none
  *       [CONFLICT db key <stamp of a state>] [RESOLVED db key]
  *       [LIBRARY row]                                            libraries.h
+ *       [GAVE row] [HEARD row]                                   gives.h
  *       [ALONE]                                                  no unit belongs to it
  *
  * Where no key is named, and NOKEY is not said, it is the second word of the one command behind it.
@@ -69,8 +70,8 @@ static inline void log_head_touch(struct log_head *h, int db, struct slice key, 
 /* A key is in conflict from now on, or its conflict is over. */
 void log_head_conflict(struct log_head *h, int db, struct slice key, uint64_t state_stamp,
                        bool pending);
-/* Something else is written about a library from now on. */
-void log_head_library(struct log_head *h, struct slice row);
+/* Something else is so from now on: LIBRARY, GAVE or HEARD. */
+void log_head_say(struct log_head *h, const char *what, struct slice row);
 /* Appends the head of a unit (dots.h), if some write waits for one. */
 void log_head_put(struct log_head *h, int db, struct slice unit, struct buf *out);
 /* A record of these words is written alone. Not within a unit of the door. */

@@ -33,6 +33,7 @@ struct node {
     bool keeps;                            /* one may be */
     struct version_vector *met;            /* what those that were had; NULL: none was */
     void (*missed)(const struct version_vector *before);
+    struct gives gives;
     uint16_t self;
     int64_t silence_ms;
     int64_t now_ms;  /* of the hold in which something comes */
@@ -54,7 +55,7 @@ struct node {
 /* Libraries that the files, or peers, brought. */
 static void on_library(struct slice row, void *context)
 {
-    log_head_library(&((struct node *)context)->head, row);
+    log_head_say(&((struct node *)context)->head, "LIBRARY", row);
 }
 
 static void begin_epoch(struct node *n, const struct node_options *options)
@@ -103,6 +104,8 @@ static void take_past(struct node *n, struct restored *past)
     n->origins = past->origins;
     origins_init(&past->origins);
     conflicts_each(past->conflicts, take_conflict, &(struct taken){n, past});
+    n->gives = past->gives;
+    past->gives = (struct gives){.rows = NULL};
     n->clock.last = past->clock > n->clock.last ? past->clock : n->clock.last;
     struct version_vector *positions = version_vector_create(&n->origins);
     window_skip(n->merge.window, positions, past->clock);
@@ -180,6 +183,7 @@ void node_destroy(struct node **node)
         libraries_destroy(&n->merge.libraries);
         origin_log_destroy(&n->log);
         origins_deinit(&n->origins);
+        gives_deinit(&n->gives);
         mem_free(n->met);
         mem_free(n);
     }
@@ -208,6 +212,11 @@ struct origin_log *node_log(struct node *n)
 struct local_writes *node_own(struct node *n)
 {
     return &n->own;
+}
+
+struct gives *node_gives(struct node *n)
+{
+    return &n->gives;
 }
 
 struct log_head *node_head(struct node *n)
@@ -345,7 +354,7 @@ void node_set_log_bytes(struct node *n, size_t log_bytes)
     conflicts_set_pace(n->merge.conflicts, states_pace(n->log, log_bytes));
 }
 
-void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv))
+void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv))
 {
     n->execute.hear = hear;
 }
@@ -435,7 +444,7 @@ static bool can_be_done(struct node *n, const struct unit *unit) REQUIRES(keyspa
 static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(keyspace_lock)
 {
     struct executor_scope before = begin_work(n, unit->dot);
-    n->execute.origin = dot_origin(unit->dot);
+    n->execute.unit = unit->dot;
     merge_apply(&n->merge, unit, now_ms);
     end_work(n, &before);
     origin_log_append(n->log, unit);

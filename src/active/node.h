@@ -17,6 +17,7 @@
 #define ACTIVE_NODE_H
 
 #include "active/executor.h"
+#include "active/gives.h"
 #include "active/origin_log.h"
 #include "active/local_writes.h"
 #include "active/log_head.h"
@@ -53,6 +54,7 @@ struct origin_log *node_log(struct node *n);
 struct local_writes *node_own(struct node *n);
 const struct merge *node_merge(const struct node *n);
 struct log_head *node_head(struct node *n);
+struct gives *node_gives(struct node *n);
 const uint8_t *node_id(const struct node *n);
 /* What its streams' IDs end in (stream_set_id_tag): of its id, so one in four billion pairs of
  * nodes has the same. */
@@ -64,7 +66,7 @@ uint64_t node_digests(const struct node *n);
 /* Another bound of the logs and the window (repl-backlog-size). */
 void node_set_log_bytes(struct node *n, size_t log_bytes) REQUIRES(keyspace_lock);
 /* Hears of words of units about who waits (delivery.h). */
-void node_hear(struct node *n, bool (*hear)(uint16_t origin, int argc, const struct slice *argv));
+void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv));
 /* Hears that a data set came in place of words: after its end, in the hold of that. `before`: our
  * positions until then. */
 void node_hear_missed(struct node *n, void (*missed)(const struct version_vector *before));

@@ -24,7 +24,8 @@ static void tell(dots_put put, void *context) NO_THREAD_SAFETY_ANALYSIS
     const struct node *n = files.node;
     if (n) {
         restored_tell(node_id(n), node_clock(files.node)->last, node_origins(files.node),
-                      node_merge(n)->conflicts, node_merge(n)->libraries, put, context);
+                      node_merge(n)->conflicts, node_merge(n)->libraries, node_gives(files.node),
+                      put, context);
     }
 }
 

@@ -13,7 +13,7 @@
 #define WALK_ENTRIES 1024
 
 /* What the head of a unit says, but for its dot. */
-enum fact_kind { FACT_DOT, FACT_CONFLICT, FACT_RESOLVED, FACT_LIBRARY };
+enum fact_kind { FACT_DOT, FACT_CONFLICT, FACT_RESOLVED, FACT_LIBRARY, FACT_GAVE, FACT_HEARD };
 struct fact {
     enum fact_kind kind;
     int db;
@@ -38,6 +38,7 @@ void restored_deinit(struct restored *p)
     mem_free(p->merging_had);
     p->merging_had = NULL;
     buf_deinit(&p->libraries);
+    gives_deinit(&p->gives);
 }
 
 /* ---- the head of a file: writing ---- */
@@ -62,8 +63,8 @@ static void put_library(struct slice row, void *out)
 }
 
 void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
-                   const struct conflicts *d, const struct libraries *l, restored_put put,
-                   void *context)
+                   const struct conflicts *d, const struct libraries *l, const struct gives *g,
+                   restored_put put, void *context)
 {
     char text[NUM_I64_MAX_CHARS];
     struct buf bytes = {0};
@@ -84,6 +85,15 @@ void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
     libraries_each(l, false, put_library, &bytes);
     if (bytes.len > 0) {
         put("active-libraries", buf_slice(&bytes), context);
+    }
+    buf_clear(&bytes);
+    for (size_t i = 0; i < g->count; i++) {
+        if (gives_at(g, i)->words > 0) {
+            gives_put_row(gives_at(g, i), &bytes);
+        }
+    }
+    if (bytes.len > 0) {
+        put("active-gives", buf_slice(&bytes), context);
     }
     buf_deinit(&bytes);
 }
@@ -161,16 +171,26 @@ static const char *take_libraries(struct restored *p, struct slice value)
     return NULL;
 }
 
+static const char *take_gives(struct restored *p, struct slice value)
+{
+    struct give give;
+    while (value.len > 0) {
+        if (!gives_next_row(&value, &give) || !is_db(p, (uint64_t)give.db)) {
+            return "what was given to others' clients is damaged";
+        }
+        gives_add(&p->gives, &give);
+    }
+    return NULL;
+}
+
 const char *restored_take(struct restored *p, struct slice name, struct slice value, bool *known)
 {
     static const struct {
         const char *name;
         const char *(*take)(struct restored *p, struct slice value);
-    } fields[] = {{"active-node", take_node},
-                  {"active-clock", take_clock},
-                  {"active-positions", take_positions},
-                  {"active-conflicts", take_conflicts},
-                  {"active-libraries", take_libraries}};
+    } fields[] = {{"active-node", take_node},           {"active-clock", take_clock},
+                  {"active-positions", take_positions}, {"active-conflicts", take_conflicts},
+                  {"active-libraries", take_libraries}, {"active-gives", take_gives}};
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         if (slice_equal(name, slice_cstr(fields[i].name))) {
             *known = true;
@@ -236,16 +256,43 @@ static const struct form *form_of(struct slice word)
     return NULL;
 }
 
-/* LIBRARY row. */
-static int take_library(struct restored *p, int argc, const struct slice *argv)
+static bool is_library(const struct restored *p, struct slice row)
 {
-    struct library_row row;
-    struct slice rest = argc > 1 ? argv[1] : SLICE("");
-    if (!library_row_next(&rest, &row) || rest.len > 0) {
-        return 0;
+    struct library_row said;
+    (void)p;
+    return library_row_next(&row, &said) && row.len == 0;
+}
+
+static bool is_give(const struct restored *p, struct slice row)
+{
+    struct give give;
+    return gives_next_row(&row, &give) && row.len == 0 && is_db(p, (uint64_t)give.db);
+}
+
+static bool is_heard(const struct restored *p, struct slice row)
+{
+    struct gives none = {.rows = NULL};
+    (void)p;
+    return gives_hear_row(&none, row);
+}
+
+/* The words of a head with a row behind them. */
+static const struct row_form {
+    const char *name;
+    enum fact_kind kind;
+    bool (*is_row)(const struct restored *p, struct slice row);
+} row_forms[] = {{"LIBRARY", FACT_LIBRARY, is_library},
+                 {"GAVE", FACT_GAVE, is_give},
+                 {"HEARD", FACT_HEARD, is_heard}};
+
+static const struct row_form *row_form_of(struct slice word)
+{
+    for (size_t i = 0; i < sizeof(row_forms) / sizeof(row_forms[0]); i++) {
+        if (slice_equal_nocase(word, row_forms[i].name)) {
+            return &row_forms[i];
+        }
     }
-    add_fact(p, FACT_LIBRARY, 0, p->dot, argv[1]);
-    return 2;
+    return NULL;
 }
 
 /* A word of a head with what follows it: takes it, and returns how many words it was; 0: damage. */
@@ -254,8 +301,10 @@ static int take_fact(struct restored *p, int argc, const struct slice *argv)
     uint64_t db;
     struct dot dot = p->dot;
     const struct form *f = form_of(argv[0]);
-    if (slice_equal_nocase(argv[0], "library")) {
-        return take_library(p, argc, argv);
+    const struct row_form *r = row_form_of(argv[0]);
+    if (r && argc > 1 && r->is_row(p, argv[1])) {
+        add_fact(p, r->kind, 0, p->dot, argv[1]);
+        return 2;
     }
     if (!f || argc < f->words || !num_parse_u64(argv[1], &db) || !is_db(p, db)) {
         return 0;
@@ -377,6 +426,7 @@ static const char *take_parted(struct restored *p)
     dot_table_deinit(&p->table);
     forget_merging(p);
     buf_clear(&p->libraries);
+    gives_deinit(&p->gives);
     p->has_parted = true;
     return NULL;
 }
@@ -412,6 +462,26 @@ static void set_dot(int db, struct slice name, struct dot dot) REQUIRES(keyspace
     db_set_stamp(db_at(db), &key, &dot);
 }
 
+static void add_give(struct restored *p, struct slice row)
+{
+    struct give give;
+    if (gives_next_row(&row, &give)) { /* it was looked at */
+        gives_add(&p->gives, &give);
+    }
+}
+
+/* A fact that is not about a key. */
+static void apply_row(struct restored *p, enum fact_kind kind, struct slice row)
+{
+    if (kind == FACT_LIBRARY) {
+        buf_append_slice(&p->libraries, row);
+    } else if (kind == FACT_GAVE) {
+        add_give(p, row);
+    } else {
+        gives_hear_row(&p->gives, row);
+    }
+}
+
 static void apply_facts(struct restored *p) REQUIRES(keyspace_lock)
 {
     for (size_t at = 0; at < p->facts.len;) {
@@ -421,8 +491,8 @@ static void apply_facts(struct restored *p) REQUIRES(keyspace_lock)
         if (f.kind == FACT_DOT) {
             set_dot(p->first_db + f.db, key, f.dot);
             p->clock = f.dot.stamp > p->clock ? f.dot.stamp : p->clock;
-        } else if (f.kind == FACT_LIBRARY) {
-            buf_append_slice(&p->libraries, key);
+        } else if (f.kind >= FACT_LIBRARY) {
+            apply_row(p, f.kind, key);
         } else if (f.kind == FACT_CONFLICT) {
             conflicts_note(p->conflicts, f.db, key, f.dot.stamp, 0);
         } else {

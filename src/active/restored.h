@@ -15,6 +15,7 @@
 #include "keyspace/lock.h"
 #include "active/conflicts.h"
 #include "active/dot_bytes.h"
+#include "active/gives.h"
 #include "active/libraries.h"
 #include "active/origins.h"
 
@@ -31,6 +32,7 @@ struct restored {
     struct buf merging;          /* the file with a data set that was being merged; empty: none */
     struct version_vector *merging_had; /* merge_snapshot.had of it; NULL: it is not said */
     struct buf libraries;               /* what they say of those, rows (libraries.h) */
+    struct gives gives;                 /* that nobody has heard of yet, as far as they know */
     int first_db, dbs;                  /* of the node's data */
     /* private */
     struct dot_table table; /* of the file that is being loaded */
@@ -60,10 +62,10 @@ void restored_apply(struct restored *p, int db, struct slice key) REQUIRES(keysp
 /* No key of these databases is anybody's any more: looks at each. */
 void restored_void_dots(int first_db, int dbs) REQUIRES(keyspace_lock);
 
-/* Puts the fields of a head: origins with their positions, conflicts, libraries. */
+/* Puts the fields of a head: origins with their positions, conflicts, libraries, what was given. */
 typedef void (*restored_put)(const char *name, struct slice value, void *context);
 void restored_tell(const uint8_t *id, uint64_t clock, const struct origins *o,
-                   const struct conflicts *d, const struct libraries *l, restored_put put,
-                   void *context) REQUIRES_SHARED(keyspace_lock);
+                   const struct conflicts *d, const struct libraries *l, const struct gives *g,
+                   restored_put put, void *context) REQUIRES_SHARED(keyspace_lock);
 
 #endif

@@ -16,6 +16,8 @@
 
 /* Rows of what was missed; beyond it the oldest is not told any more. */
 #define MISSED_MAX 64
+/* Nodes that have heard of what they were given, of a tick, before that is written down. */
+#define HEARD_MAX 16
 
 /* Units of an origin that a data set came in place of: from < number <= upto. */
 struct missed {
@@ -30,13 +32,19 @@ static struct {
     bool settled;
     bool held; /* nothing was given because of a stranger, since then */
     int64_t begin_ms;
-    uint64_t *heard; /* by origin's index: what its clock and position were */
+    uint64_t begin_stamp; /* whoever knows of this life tells later ones */
+    uint64_t *heard;      /* by origin's index: what its clock and position were */
     uint32_t heard_count;
     struct radix lives;  /* by node: the index of the origin that it is now */
-    struct gives gives;  /* to clients of others, who may not have heard of it */
     size_t gives_looked; /* up to there, in this round */
+    struct {
+        uint8_t node[ORIGIN_NODE_BYTES];
+        uint64_t stamp;
+    } gives_heard[HEARD_MAX];
+    int gives_heard_count;
     struct missed missed[MISSED_MAX];
     int missed_count;
+    uint64_t told_stamp; /* of no earlier unit of ours than that which told the view last */
 } it;
 
 /* ---- who gives ---- */
@@ -106,31 +114,73 @@ enum views_life views_life_of(uint16_t origin)
     return known ? VIEWS_LIFE_NEW : VIEWS_LIFE_KNOWN;
 }
 
+/* ---- what is given, in files ---- */
+
+static void tell_heard(void)
+{
+    struct buf row = {0};
+    for (int i = 0; i < it.gives_heard_count; i++) {
+        buf_clear(&row);
+        gives_put_heard(it.gives_heard[i].node, it.gives_heard[i].stamp, &row);
+        log_head_say(node_head(it.node), "HEARD", buf_slice(&row));
+    }
+    it.gives_heard_count = 0;
+    buf_deinit(&row);
+}
+
+/* It has arrived, or is put back: so is what its node was given before. */
+static void note_heard(const struct give *give)
+{
+    int i = 0;
+    while (i < it.gives_heard_count &&
+           memcmp(it.gives_heard[i].node, give->node, ORIGIN_NODE_BYTES) != 0) {
+        i++;
+    }
+    if (i == HEARD_MAX) {
+        tell_heard();
+        i = 0;
+    }
+    if (i == it.gives_heard_count) {
+        memcpy(it.gives_heard[i].node, give->node, ORIGIN_NODE_BYTES);
+        it.gives_heard[i].stamp = 0;
+        it.gives_heard_count++;
+    }
+    if (give->stamp > it.gives_heard[i].stamp) {
+        it.gives_heard[i].stamp = give->stamp;
+    }
+}
+
 /* What units of ours gave to a node's clients, which it has missed, is put back: they wait on. */
-static void take_back(const uint8_t *node, uint64_t from, uint64_t upto,
+static void take_back(const uint8_t *node, uint64_t epoch, uint64_t from, uint64_t upto,
                       void (*put_back)(int db, int words, struct slice text))
 {
     struct give give;
-    size_t left = it.gives.count;
-    while (gives_take_missed(&it.gives, node, from, upto, &left, &give)) {
+    struct gives *g = node_gives(it.node);
+    size_t left = g->count;
+    while (gives_take_missed(g, node, epoch, from, upto, &left, &give)) {
+        note_heard(&give);
         put_back(give.db, give.words, give.back);
         mem_free((char *)give.back.ptr);
     }
 }
 
-void views_hear(const uint8_t node[ORIGIN_NODE_BYTES], int argc, const struct slice *argv,
-                int64_t now_ms, void (*put_back)(int db, int words, struct slice text))
+void views_hear(const uint8_t node[ORIGIN_NODE_BYTES], uint64_t stamp, int argc,
+                const struct slice *argv, int64_t now_ms,
+                void (*put_back)(int db, int words, struct slice text))
 {
     uint64_t view, entry, from, upto;
     struct origin_id id;
     if (argc < 3 || !num_parse_u64(argv[1], &view) || !num_parse_u64(argv[2], &entry)) {
         return;
     }
-    for (int i = 3; i + 2 < argc && i < 3 + 3 * MISSED_MAX; i += 3) {
+    /* What was told to a life of ours before this one, and comes once more since our files lack it,
+     * may have been done then; if not, it is told again, to this one. */
+    bool known = stamp <= it.begin_stamp;
+    for (int i = 3; !known && i + 2 < argc && i < 3 + 3 * MISSED_MAX; i += 3) {
         if (origin_parse(argv[i], &id) && num_parse_u64(argv[i + 1], &from) &&
             num_parse_u64(argv[i + 2], &upto) &&
-            origins_find(node_origins(it.node), &id) == node_self(it.node)) {
-            take_back(node, from, upto, put_back);
+            memcmp(id.node, node_id(it.node), ORIGIN_NODE_BYTES) == 0) {
+            take_back(node, id.epoch, from, upto, put_back);
         }
     }
     membership_told(&it.members, node, view, entry, now_ms);
@@ -140,13 +190,18 @@ void views_hear(const uint8_t node[ORIGIN_NODE_BYTES], int argc, const struct sl
 
 void views_gave(const uint8_t node[ORIGIN_NODE_BYTES], int db, int words, struct slice text)
 {
-    struct give give = {.number = local_writes_last(node_own(it.node)),
+    struct buf row = {0};
+    struct give give = {.epoch = node_epoch(it.node),
+                        .number = local_writes_last(node_own(it.node)),
                         .stamp = node_clock(it.node)->last,
                         .db = db,
                         .words = words,
                         .back = text};
     memcpy(give.node, node, ORIGIN_NODE_BYTES);
-    gives_add(&it.gives, &give);
+    gives_add(node_gives(it.node), &give);
+    gives_put_row(&give, &row);
+    log_head_say(node_head(it.node), "GAVE", buf_slice(&row));
+    buf_deinit(&row);
 }
 
 /* Its node has all that we told then: what it has missed of it, it said before. */
@@ -162,17 +217,22 @@ static bool has_arrived(const struct give *give)
  * files, and so has missed all, would have them put back. */
 static void forget_gives(void)
 {
-    struct gives *g = &it.gives;
+    struct gives *g = node_gives(it.node);
     for (int n = 0; n < GIVES_LOOK && it.gives_looked < g->count; n++, it.gives_looked++) {
         const struct give *give = gives_at(g, it.gives_looked);
         if (give->words > 0 && has_arrived(give)) {
+            note_heard(give);
             gives_clear(g, it.gives_looked);
         }
     }
     while (g->count > 0 && (gives_at(g, 0)->words == 0 || has_arrived(gives_at(g, 0)))) {
+        if (gives_at(g, 0)->words > 0) {
+            note_heard(gives_at(g, 0));
+        }
         gives_drop(g);
         it.gives_looked -= it.gives_looked > 0;
     }
+    tell_heard(); /* of what is put back in this hold, too: one record says both */
     if (it.gives_looked >= g->count) {
         it.gives_looked = 0;
     }
@@ -222,6 +282,7 @@ static void tell_view(void)
         put_missed(&unit, &it.missed[i]);
     }
     local_writes_tell(node_own(it.node), 0, buf_slice(&unit));
+    it.told_stamp = node_clock(it.node)->last;
     keyspace_has_work = true;
     buf_deinit(&unit);
 }
@@ -241,6 +302,23 @@ static struct views_news look(bool willing, int64_t now_ms)
     return news;
 }
 
+/* Whose nodes have our view, with all that we have missed of them: told once more, it would have
+ * them put back again what they have put back and, being back from an older file, know not of. */
+static void forget_missed(void)
+{
+    int left = 0;
+    for (int i = 0; i < it.missed_count && membership_is_settled(&it.members); i++) {
+        const struct origin *o = origins_at(node_origins(it.node), it.missed[i].origin);
+        struct slice node = slice_of((const char *)o->id.node, ORIGIN_NODE_BYTES);
+        uint16_t now = (uint16_t)(uintptr_t)radix_find(&it.lives, node);
+        bool has_it = now && membership_has(&it.members, o->id.node) &&
+                      origins_at(node_origins(it.node), now)->seen >= it.told_stamp;
+        it.missed[left] = it.missed[i];
+        left += !has_it;
+    }
+    it.missed_count = membership_is_settled(&it.members) ? left : it.missed_count;
+}
+
 struct views_news views_look(bool linked, int64_t now_ms)
 {
     listen(now_ms);
@@ -250,6 +328,7 @@ struct views_news views_look(bool linked, int64_t now_ms)
                    (alone || it.members.view || now_ms - it.begin_ms >= MEMBER_SILENT_MS);
     forget_gives();
     struct views_news news = look(willing, now_ms);
+    forget_missed();
     news.differs = news.differs || it.held;
     it.held = false;
     return news;
@@ -264,20 +343,30 @@ static void add_missed(uint16_t origin, uint64_t from, uint64_t upto)
     it.missed[it.missed_count++] = (struct missed){origin, from, upto};
 }
 
-bool views_missed(const struct version_vector *before, int64_t now_ms, struct views_news *news)
+/* Of lives that are over, or of the others. False: none was. */
+static bool add_all_missed(const struct version_vector *before, bool over)
 {
     bool any = false;
     const struct origins *o = node_origins(it.node);
     for (uint32_t i = 1; i < o->count; i++) {
         const struct origin *origin = origins_at(o, (uint16_t)i);
         uint64_t from = version_vector_at(before, i);
-        if (i != node_self(it.node) && origin->position > from) {
+        bool other = memcmp(origin->id.node, node_id(it.node), ORIGIN_NODE_BYTES) != 0;
+        if (i != node_self(it.node) && origin->superseded == over && origin->position > from) {
             any = true;
-            if (!origin->superseded) {
+            if (other) {
                 add_missed((uint16_t)i, from, origin->position);
             }
         }
     }
+    return any;
+}
+
+bool views_missed(const struct version_vector *before, int64_t now_ms, struct views_news *news)
+{
+    /* Lives that are over first: where there is no room for all, these go. */
+    bool any = add_all_missed(before, true);
+    any = add_all_missed(before, false) || any;
     if (any) {
         membership_missed(&it.members);
         *news = look(false, now_ms);
@@ -291,10 +380,11 @@ void views_begin(struct node *n, uint64_t entry, int64_t now_ms)
 {
     it.node = n;
     it.begin_ms = now_ms;
+    it.begin_stamp = node_clock(n)->last;
     it.view = 0;
     it.settled = false;
     it.held = false;
-    it.missed_count = 0;
+    it.missed_count = it.gives_heard_count = 0;
     it.gives_looked = 0;
     membership_init(&it.members, node_id(n), entry);
     radix_init(&it.lives);
@@ -305,7 +395,6 @@ void views_end(void)
     it.node = NULL;
     radix_deinit(&it.lives, NULL, NULL);
     membership_deinit(&it.members);
-    gives_deinit(&it.gives);
     mem_free(it.heard);
     it.heard = NULL;
     it.heard_count = 0;

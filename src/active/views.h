@@ -42,11 +42,11 @@ bool views_know_others(void);
 /* What an origin's words are worth: it is over, or known, or a new life of its node, whose former
  * one has waited for the last time. */
 enum views_life views_life_of(uint16_t origin) REQUIRES(keyspace_lock);
-/* Hears a KEYDB.VIEW; `put_back` is called with each gift that the node has missed, the last one
- * first (gives.h: db, words and bytes that delivery_put_back made). */
-void views_hear(const uint8_t node[ORIGIN_NODE_BYTES], int argc, const struct slice *argv,
-                int64_t now_ms, void (*put_back)(int db, int words, struct slice text))
-    REQUIRES(keyspace_lock);
+/* Hears a KEYDB.VIEW, of a unit with that stamp; `put_back` is called with each gift that the node
+ * has missed, the last one first (gives.h: db, words and bytes that delivery_put_back made). */
+void views_hear(const uint8_t node[ORIGIN_NODE_BYTES], uint64_t stamp, int argc,
+                const struct slice *argv, int64_t now_ms,
+                void (*put_back)(int db, int words, struct slice text)) REQUIRES(keyspace_lock);
 /* Some ten times a second: who is heard, and the view, which is told if it is to be. `linked`: we
  * have peers, or are to have some. */
 struct views_news views_look(bool linked, int64_t now_ms) REQUIRES(keyspace_lock);

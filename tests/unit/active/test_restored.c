@@ -56,6 +56,7 @@ static void test_damaged_fields_are_refused(void **state)
         {"active-clock", "18446744073709551616"},
         {"active-conflicts", "x"},
         {"active-conflicts", "123456789012345"},
+        {"active-gives", "x"},
         {"active-conflicts", "\377\1\1\1aaaaaaaa\1\1\1\1k"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -200,6 +201,63 @@ static void test_merging(void **state)
     buf_deinit(&bytes);
 }
 
+static const char *take_row(const char *sequence, const char *what, struct slice row)
+{
+    bool alone;
+    struct slice words[] = {
+        SLICE("KEYDB.DOT"), SLICE(ORIGIN), slice_cstr(sequence), SLICE("7"), SLICE("NOKEY"),
+        slice_cstr(what),   row,           SLICE("ALONE")};
+    const char *error = restored_take_record(&past, 8, words, &alone);
+    if (!error) {
+        keyspace_lock_exclusive();
+        restored_apply(&past, -1, SLICE(""));
+        keyspace_unlock_exclusive();
+    }
+    return error;
+}
+
+/* What was given to clients of others, and not heard of when the files end. */
+static void test_what_was_given(void **state)
+{
+    (void)state;
+    struct buf first = {0}, last = {0}, both = {0}, other_db = {0}, heard = {0};
+    struct give give = {
+        .epoch = 5, .number = 7, .stamp = 70, .db = 1, .words = 1, .back = SLICE("$1\r\nx\r\n")};
+    bool known, alone;
+    gives_put_row(&give, &first);
+    gives_put_heard(give.node, give.stamp, &heard);
+    give.number = 8;
+    give.stamp = 80;
+    gives_put_row(&give, &last);
+    give.db = DBS;
+    gives_put_row(&give, &other_db);
+    restored_init(&past, 0, DBS);
+    assert_non_null(take_row("1", "GAVE", buf_slice(&other_db)));
+    assert_non_null(take_row("1", "GAVE", slice_of(first.data, first.len - 1)));
+    assert_non_null(take_row("1", "HEARD", slice_of(heard.data, heard.len - 1)));
+    assert_null(take_row("1", "GAVE", buf_slice(&first)));
+    assert_null(take_row("2", "GAVE", buf_slice(&last)));
+    assert_int_equal(past.gives.count, 2);
+    assert_null(take_row("3", "HEARD", buf_slice(&heard)));
+    assert_int_equal(past.gives.count, 1);
+    assert_int_equal(gives_at(&past.gives, 0)->number, 8);
+    restored_deinit(&past);
+    restored_init(&past, 0, DBS);
+    buf_append_slice(&both, buf_slice(&first));
+    buf_append_slice(&both, buf_slice(&last));
+    assert_null(restored_take(&past, SLICE("active-gives"), buf_slice(&both), &known));
+    assert_int_equal(past.gives.count, 2);
+    assert_non_null(restored_take(&past, SLICE("active-gives"), buf_slice(&other_db), &known));
+    assert_null(take_record("KEYDB.PARTED", &alone));
+    assert_int_equal(past.gives.count, 0);
+    restored_deinit(&past);
+    buf_deinit(&first);
+    buf_deinit(&last);
+    buf_deinit(&both);
+    buf_deinit(&other_db);
+    buf_deinit(&heard);
+}
+
 /* Words put together from those that heads have, and from junk: taken or refused, and no more. */
 static void test_random_heads(void **state)
 {
@@ -242,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_damaged_dots_are_refused),
         cmocka_unit_test(test_damaged_heads_are_refused),
         cmocka_unit_test(test_merging),
+        cmocka_unit_test(test_what_was_given),
         cmocka_unit_test(test_random_heads),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
