@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "active/earlier_lives.h"
 #include "active/frame.h"
 
 #include <string.h>
@@ -50,30 +51,33 @@ static void follow_table(struct sender *s, const struct origins *o)
     }
 }
 
-static bool is_later_life(const struct origin *life, const struct origin *of)
+/* The peer lacks some of that life, and does not want it from us. */
+static inline bool holds_later_lives(const struct sender *s, const struct origins *o, uint32_t i)
 {
-    return life->id.epoch > of->id.epoch &&
-           memcmp(life->id.node, of->id.node, ORIGIN_NODE_BYTES) == 0;
+    const struct sender_row *row = &s->rows[i];
+    return o->rows[i].superseded && !row->asked && row->sent < o->rows[i].position;
 }
 
 /* Decides which are requested. */
 static void hold_later_lives(struct sender *s, const struct origins *o)
 {
+    bool holds = false;
     follow_table(s, o);
     for (uint32_t i = 1; i < s->count; i++) {
         s->rows[i].requested = s->rows[i].asked;
+        holds = holds || holds_later_lives(s, o, i);
     }
-    for (uint32_t i = 1; i < s->count; i++) {
-        const struct sender_row *row = &s->rows[i];
-        if (!o->rows[i].superseded || row->asked || row->sent >= o->rows[i].position) {
-            continue;
-        }
-        for (uint32_t later = 1; later < s->count; later++) {
-            if (is_later_life(&o->rows[later], &o->rows[i])) {
-                s->rows[later].requested = false;
-            }
-        }
+    if (likely(!holds)) {
+        return;
     }
+    const struct origin **lives = earlier_lives_order(o);
+    for (uint32_t i = 0; i < o->count - 1; i++) {
+        uint32_t index = (uint32_t)(lives[i] - o->rows);
+        holds = holds && !earlier_lives_is_first(lives, i);
+        s->rows[index].requested = s->rows[index].requested && !holds;
+        holds = holds || holds_later_lives(s, o, index);
+    }
+    mem_free(lives);
 }
 
 void sender_init(struct sender *s, const struct origins *o)
