@@ -88,6 +88,14 @@ int real_add_referee(struct real_group *g);
 uint64_t real_digest(struct real_group *g, int node, int db, const char *key);
 struct dot real_dot(struct real_group *g, int node, int db, const char *key);
 
+/* An origin whose node's id is that letter all over. */
+static inline struct origin_id origin_named(char letter, uint64_t epoch)
+{
+    struct origin_id id = {.epoch = epoch};
+    memset(id.node, letter, sizeof(id.node));
+    return id;
+}
+
 /* The commands of a unit of the node's own as text, " | " between them, each with its database
  * ("0: set a 1"); "none": it is not in its log. Until the next call. */
 const char *real_unit_text(const struct real_group *g, int node, uint64_t sequence);

@@ -34,8 +34,7 @@ static void test_late_writes_of_a_key_that_was_not_there(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7};
-    memset(writer.node, 'p', sizeof(writer.node));
+    struct origin_id writer = origin_named('p', 7);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     const char *old = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nold\r\n";
     const char *new = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n";
@@ -63,9 +62,7 @@ static void test_a_state_overwrites_nothing_that_comes_late(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7}, other = {.epoch = 8};
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(other.node, 'q', sizeof(other.node));
+    struct origin_id writer = origin_named('p', 7), other = origin_named('q', 8);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     const char *old = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nold\r\n";
     const char *new = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nnew\r\n";
@@ -92,8 +89,7 @@ static void test_a_peers_state_overwrites_nothing_that_comes_late(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7};
-    memset(writer.node, 'p', sizeof(writer.node));
+    struct origin_id writer = origin_named('p', 7);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     const char *one = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\none\r\n";
     const char *two = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\ntwo\r\n";
@@ -134,9 +130,7 @@ static void test_a_state_keeps_nothing_from_a_flush(void **state)
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     for (size_t i = 0; i < sizeof(flushes) / sizeof(flushes[0]); i++) {
         real_group_init(&group, 2, LOG_BYTES, 0);
-        struct origin_id writer = {.epoch = 7}, other = {.epoch = 8};
-        memset(writer.node, 'p', sizeof(writer.node));
-        memset(other.node, 'q', sizeof(other.node));
+        struct origin_id writer = origin_named('p', 7), other = origin_named('q', 8);
         assert_int_equal(real_take(&group, 0, &writer, 1, now, 0, old), RECEIVED);
         assert_int_equal(real_take(&group, 0, &other, 1, now + 2, 0, other_type), RECEIVED);
         raise_floor(0, now + (UINT64_C(1000) << 16));

@@ -27,10 +27,8 @@ static struct origin_id first, second;
 static int set_up(void **state)
 {
     (void)state;
-    first = (struct origin_id){.epoch = 7};
-    second = (struct origin_id){.epoch = 8};
-    memset(first.node, 'p', sizeof(first.node));
-    memset(second.node, 'q', sizeof(second.node));
+    first = origin_named('p', 7);
+    second = origin_named('q', 8);
     real_group_init(&group, 2, LOG_BYTES, 0);
     return 0;
 }

@@ -172,8 +172,7 @@ static void test_what_is_taken_once_and_what_never(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id peer = {.epoch = 7};
-    memset(peer.node, 'p', sizeof(peer.node));
+    struct origin_id peer = origin_named('p', 7);
     uint64_t now = (uint64_t)REAL_START_MS << 16, day = (uint64_t)25 * 3600 * 1000 << 16;
     const char *incr = "*3\r\n$6\r\nINCRBY\r\n$1\r\nn\r\n$1\r\n5\r\n";
     assert_int_equal(real_take(&group, 0, &peer, 2, now, 0, incr), RECEIVED_GAP);

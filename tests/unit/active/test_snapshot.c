@@ -66,10 +66,8 @@ static void meet(const char *key, struct dot dot)
 static void meet_what_came_before(bool asked_late)
 {
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id old = {.epoch = 7}, new = {.epoch = 8}, other = {.epoch = 9};
-    memset(old.node, 'p', sizeof(old.node));
-    memset(new.node, 'p', sizeof(new.node));
-    memset(other.node, 'q', sizeof(other.node));
+    struct origin_id old = origin_named('p', 7), new = origin_named('p', 8),
+                     other = origin_named('q', 9);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     take(&old, 1, now, "*4\r\n$4\r\nHSET\r\n$1\r\nk\r\n$1\r\na\r\n$1\r\n0\r\n");
     real_run_one(&group, 0, 0, "set mine x");
@@ -122,9 +120,7 @@ static void test_what_they_have_without_what_came_before(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id old = {.epoch = 7}, new = {.epoch = 8};
-    memset(old.node, 'p', sizeof(old.node));
-    memset(new.node, 'p', sizeof(new.node));
+    struct origin_id old = origin_named('p', 7), new = origin_named('p', 8);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     struct origins *o = node_origins(group.node[0]);
     uint16_t at_old = origins_enter(o, &old);
@@ -199,10 +195,8 @@ static void test_no_state_before_it(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id old = {.epoch = 7}, new = {.epoch = 8}, other = {.epoch = 9};
-    memset(old.node, 'p', sizeof(old.node));
-    memset(new.node, 'r', sizeof(new.node));
-    memset(other.node, 'q', sizeof(other.node));
+    struct origin_id old = origin_named('p', 7), new = origin_named('r', 8),
+                     other = origin_named('q', 9);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     struct origins *o = node_origins(group.node[0]);
     let_go(&other, now + 2);
@@ -241,9 +235,7 @@ static void test_no_state_before_it(void **state)
 static void meet_list(bool have_met, bool is_state, const char *list)
 {
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id peer = {.epoch = 7}, other = {.epoch = 9};
-    memset(peer.node, 'p', sizeof(peer.node));
-    memset(other.node, 'q', sizeof(other.node));
+    struct origin_id peer = origin_named('p', 7), other = origin_named('q', 9);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
     struct origins *o = node_origins(group.node[0]);
     uint16_t at_peer = origins_enter(o, &peer);

@@ -29,10 +29,8 @@ static struct origin_id writer, teller;
 static int set_up(void **state)
 {
     (void)state;
-    writer = (struct origin_id){.epoch = 7};
-    teller = (struct origin_id){.epoch = 8};
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(teller.node, 'q', sizeof(teller.node));
+    writer = origin_named('p', 7);
+    teller = origin_named('q', 8);
     /* The last one is none of the group's: its database is where contents are made. */
     real_group_init(&group, 3, LOG_BYTES, 0);
     return 0;

@@ -39,9 +39,7 @@ static void test_put_back_before_it_is_there(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7}, home = {.epoch = 8};
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(home.node, 'q', sizeof(home.node));
+    struct origin_id writer = origin_named('p', 7), home = origin_named('q', 8);
     const char *given =
         "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n7\r\n$1\r\n1\r\n"
         "$1\r\nc\r\n$3\r\n5-1\r\n";
@@ -65,10 +63,8 @@ static void test_undelivered_before_it_is_there(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7}, teller = {.epoch = 8};
+    struct origin_id writer = origin_named('p', 7), teller = origin_named('q', 8);
     uint64_t now = (uint64_t)REAL_START_MS << 16;
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(teller.node, 'q', sizeof(teller.node));
     const char *read = "xreadgroup group g c streams s >";
     const char *pend =
         "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n0\r\n$1\r\n0\r\n"
@@ -123,9 +119,7 @@ static void test_read_before_it_is_there(void **state)
 {
     (void)state;
     real_group_init(&group, 2, LOG_BYTES, 0);
-    struct origin_id writer = {.epoch = 7}, reader = {.epoch = 8};
-    memset(writer.node, 'p', sizeof(writer.node));
-    memset(reader.node, 'q', sizeof(reader.node));
+    struct origin_id writer = origin_named('p', 7), reader = origin_named('q', 8);
     const char *has_read =
         "*8\r\n$11\r\nKEYDB.XPEND\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n$1\r\n7\r\n$1\r\n1\r\n"
         "$1\r\nc\r\n$3\r\n5-1\r\n*4\r\n$4\r\nXACK\r\n$1\r\ns\r\n$1\r\ng\r\n$3\r\n5-1\r\n";
