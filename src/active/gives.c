@@ -72,12 +72,17 @@ void gives_clear(struct gives *g, size_t i)
     mem_free((char *)empty(g, &g->rows[g->first + i]).ptr);
 }
 
+/* Its place is the caller's to close. */
+static void forget(struct gives *g, struct give *give)
+{
+    g->bytes -= bytes_of(give);
+    mem_free((char *)give->back.ptr);
+}
+
 void gives_drop(struct gives *g)
 {
     assert(g->count > 0);
-    struct give *give = &g->rows[g->first];
-    g->bytes -= bytes_of(give);
-    mem_free((char *)give->back.ptr);
+    forget(g, &g->rows[g->first]);
     g->first++;
     g->count--;
 }
@@ -145,15 +150,16 @@ bool gives_hear_row(struct gives *g, struct slice row)
         return false;
     }
     uint64_t stamp = le_get(row.ptr + ORIGIN_NODE_BYTES, 8);
+    size_t left = 0;
     for (size_t i = 0; i < g->count; i++) {
-        const struct give *give = gives_at(g, i);
-        if (give->words > 0 && give->stamp <= stamp &&
-            memcmp(give->node, row.ptr, ORIGIN_NODE_BYTES) == 0) {
-            gives_clear(g, i);
+        struct give *give = &g->rows[g->first + i];
+        bool heard = give->stamp <= stamp && memcmp(give->node, row.ptr, ORIGIN_NODE_BYTES) == 0;
+        if (heard || give->words == 0) {
+            forget(g, give);
+        } else {
+            g->rows[g->first + left++] = *give;
         }
     }
-    while (g->count > 0 && gives_at(g, 0)->words == 0) {
-        gives_drop(g);
-    }
+    g->count = left;
     return true;
 }

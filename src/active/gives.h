@@ -62,7 +62,8 @@ void gives_put_row(const struct give *give, struct buf *out);
 bool gives_next_row(struct slice *rows, struct give *give) MUST_CHECK;
 /* Appends that the node has heard of what was given up to the stamp. */
 void gives_put_heard(const uint8_t node[ORIGIN_NODE_BYTES], uint64_t stamp, struct buf *out);
-/* Clears what such a row says; false when it is none. */
+/* Forgets what such a row says, and closes up: no place is left of it, or a log of hours would
+ * leave all of them behind one that a node that is away has not heard of. False when it is none. */
 bool gives_hear_row(struct gives *g, struct slice row);
 
 #endif

@@ -307,7 +307,10 @@ static struct views_news look(bool willing, int64_t now_ms)
 static void forget_missed(void)
 {
     int left = 0;
-    for (int i = 0; i < it.missed_count && membership_is_settled(&it.members); i++) {
+    if (!membership_is_settled(&it.members)) {
+        return;
+    }
+    for (int i = 0; i < it.missed_count; i++) {
         const struct origin *o = origins_at(node_origins(it.node), it.missed[i].origin);
         struct slice node = slice_of((const char *)o->id.node, ORIGIN_NODE_BYTES);
         uint16_t now = (uint16_t)(uintptr_t)radix_find(&it.lives, node);
@@ -316,7 +319,7 @@ static void forget_missed(void)
         it.missed[left] = it.missed[i];
         left += !has_it;
     }
-    it.missed_count = membership_is_settled(&it.members) ? left : it.missed_count;
+    it.missed_count = left;
 }
 
 struct views_news views_look(bool linked, int64_t now_ms)
