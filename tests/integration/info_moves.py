@@ -7,6 +7,7 @@ import signal
 import time
 
 from lib.bounds import eventually
+from lib.server import children_of
 
 BASE = {"save": "", "repl-diskless-sync-delay": "0", "enable-debug-command": "yes", "enable-protected-configs": "yes"}
 ALONE = {"databases": "16"}  # an own server, and nothing else
@@ -257,21 +258,12 @@ def scheduled(stage):
     return slow_child(stage, "BGSAVE", "BGREWRITEAOF")
 
 
-def children(pid):
-    """Of all its threads."""
-    found = []
-    for thread in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/children" % (pid, thread), encoding="ascii") as file:
-            found += [int(child) for child in file.read().split()]
-    return found
-
-
 @moves(options={"appendonly": "yes"}, aof_last_bgrewrite_status="=err", aof_rewrites_consecutive_failures="+")
 def rewrite_is_killed(stage):
     stage.c.ok("DEBUG", "POPULATE", "20000")
     delayed(stage, "1000")
     stage.c.call("BGREWRITEAOF")
-    for child in eventually(lambda: children(stage.server.pid), "a child"):
+    for child in eventually(lambda: children_of(stage.server.pid), "a child"):
         os.kill(child, signal.SIGKILL)
     delayed(stage, "0")
     yield

@@ -10,7 +10,7 @@ import pytest
 
 from lib.bounds import eventually, scaled
 from lib.resp import Closed, Connection, Error, Timeout
-from lib.server import running_in
+from lib.server import children_of, running_in
 
 
 def run_id(server):
@@ -118,12 +118,7 @@ def test_crash_with_a_child(make_server):
         eventually(lambda: len(running_in(server.pid)) == 2, "a child")
     anew(server, "CRASH-AND-RECOVER")
     eventually(lambda: running_in(server.pid) == [server.pid], "no child")
-    path = "/proc/%d/task/%d/children" % (server.pid, server.pid)
-
-    def children():
-        with open(path, encoding="ascii") as file:
-            return file.read()
-    eventually(lambda: children() == "", "it was waited for")
+    eventually(lambda: not children_of(server.pid), "it was waited for")
     for name in os.listdir(server.directory):
         if name.startswith("temp-"):
             os.unlink(server.file(name))

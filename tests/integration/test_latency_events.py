@@ -9,7 +9,7 @@ import pytest
 
 from integration.test_aof_faults import make_faulty, rewritten  # noqa: F401 (fixtures)
 from lib.bounds import eventually
-from lib.server import is_redis, server_path
+from lib.server import children_of, is_redis, server_path
 
 pytestmark = pytest.mark.skipif(is_redis(server_path()), reason="the layer is made for our calls on files")
 
@@ -40,14 +40,6 @@ def wait_for_event(c, event):
     assert c.call("LATENCY", "RESET", event) == 1
 
 
-def children_of(server):
-    found = []
-    for task in os.listdir("/proc/%d/task" % server.pid):
-        with open("/proc/%d/task/%s/children" % (server.pid, task), encoding="ascii") as file:
-            found += [int(pid) for pid in file.read().split()]
-    return found
-
-
 def test_files(make_faulty, faults):  # noqa: F811
     server = make_faulty({"appendonly": "yes", "appendfsync": "always", "rdb-key-save-delay": "100000"})
     seen = set()
@@ -66,7 +58,7 @@ def test_files(make_faulty, faults):  # noqa: F811
         assert c.call("BGSAVE").startswith(b"Background")
         c.ok("SET", "a", "2")
         see("fork", "aof-write-active-child")
-        for pid in children_of(server):
+        for pid in children_of(server.pid):
             os.kill(pid, signal.SIGKILL)
         see("rdb-unlink-temp-file")
         c.ok("CONFIG", "SET", "appendfsync", "everysec", "rdb-key-save-delay", "0")

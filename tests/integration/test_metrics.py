@@ -1,6 +1,5 @@
 """Metrics by HTTP: the formats, INFO's figures in them, who may see them, and where the server listens for it."""
 
-import os
 import re
 import socket
 
@@ -11,7 +10,7 @@ from integration.test_loading import Loading, SLOWLY, data, finish  # noqa: F401
 from lib.bounds import eventually
 from lib.metrics import OPEN_METRICS, ask, parse, scrape, start_metered, value
 from lib.resp import Error
-from lib.server import free_port, holds_port, listens, parse_info
+from lib.server import children_of, free_port, holds_port, listens, parse_info
 
 pytestmark = pytest.mark.usefixtures("ours_only")
 
@@ -484,18 +483,10 @@ def test_children_do_not_keep_the_port(start):
         for n in range(20):
             c.ok("SET", n, n)
         c.call("BGSAVE")
-        child = eventually(lambda: all_children(server.pid), "the child")[0]
+        child = eventually(lambda: children_of(server.pid), "the child")[0]
         assert listens(server.pid, server.metrics_port)
         assert answers(server.metrics_port)
         eventually(lambda: not holds_port(child, server.metrics_port), "let go of")
-
-
-def all_children(pid):
-    found = []
-    for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/children" % (pid, task), encoding="ascii") as file:
-            found += [int(n) for n in file.read().split()]
-    return found
 
 
 def test_restart(start):

@@ -8,7 +8,7 @@ import pytest
 
 from lib.bounds import eventually, scaled
 from lib.resp import Connection
-from lib.server import free_port, server_path
+from lib.server import children_of, free_port, server_path
 
 pytestmark = [pytest.mark.any_threads, pytest.mark.usefixtures("ours_only")]
 
@@ -78,11 +78,7 @@ def slow_save(server):
     with server.connect() as c:
         c.ok("DEBUG", "POPULATE", "300000", "key", "500")
         c.call("BGSAVE")
-    children = "task/%s/children"
-    found = eventually(lambda: [pid for tid in os.listdir("/proc/%d/task" % server.pid)
-                                for pid in proc(server.pid, children % tid).split()],
-                       "a child saves")
-    return int(found[0])
+    return eventually(lambda: children_of(server.pid), "a child saves")[0]
 
 
 def of_child(server, look):

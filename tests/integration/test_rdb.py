@@ -10,7 +10,7 @@ import pytest
 from integration.test_dump import build, content
 from lib.bounds import eventually
 from lib.resp import Error
-from lib.server import ORACLE, REPOSITORY, Server
+from lib.server import ORACLE, REPOSITORY, Server, children_of
 from lib.seeds import generator, seeds
 
 SAMPLES = os.path.join(os.path.dirname(REPOSITORY), "shared", "data", "rdb")
@@ -224,15 +224,6 @@ def test_bgsave(make):
         assert c.call("DEBUG", "DIGEST") == digest
 
 
-def children(pid):
-    with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as file:
-        found = [int(word) for word in file.read().split()]
-    for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/children" % (pid, task), encoding="ascii") as file:
-            found += [int(word) for word in file.read().split()]
-    return sorted(set(found))
-
-
 @pytest.mark.any_threads
 def test_a_killed_child_leaves_the_old_file(make):
     server = with_file(make, None)
@@ -250,7 +241,7 @@ def test_a_killed_child_leaves_the_old_file(make):
         assert c.error("BGSAVE", "SCHEDULE") == b"ERR Background save already in progress"
         assert c.error("SAVE") == b"ERR Background save already in progress"
         assert server.info("persistence")["rdb_bgsave_in_progress"] == "1"
-        for pid in children(server.pid):
+        for pid in children_of(server.pid):
             os.kill(pid, signal.SIGKILL)
         until(lambda: server.info("persistence")["rdb_bgsave_in_progress"] == "0")
         assert server.info("persistence")["rdb_last_bgsave_status"] == "err"

@@ -96,6 +96,18 @@ def thread_states(pid):
     return found
 
 
+def children_of(pid):
+    """The processes that its threads have started and that are there still."""
+    found = set()
+    for thread in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/children" % (pid, thread), encoding="ascii") as file:
+                found |= {int(child) for child in file.read().split()}
+        except OSError:
+            pass  # ended meanwhile
+    return sorted(found)
+
+
 def session_of(pid):
     """The processes of the session that the process leads."""
     for name in os.listdir("/proc"):
