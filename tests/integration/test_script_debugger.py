@@ -7,11 +7,10 @@ import ssl
 
 import pytest
 
-from integration.test_rdb import children
 from lib.bounds import eventually
 from lib.resp import Closed, encode
 from lib.seeds import generator, seeds
-from lib.server import free_port, running_in
+from lib.server import children_of, free_port, running_in
 from lib.tls import TlsConnection, context, make_pki
 
 STEPS = """local a = 1
@@ -259,7 +258,7 @@ def test_no_more_sessions_than_there_may_be(make_server):
     for session in sessions:
         session.connection.close()
     eventually(lambda: not debug_children(server), "children end with their clients")
-    eventually(lambda: not children(server.pid), "the server has seen it, and has room")
+    eventually(lambda: not children_of(server.pid), "the server has seen it, and has room")
     begin(server, "YES", "return 1").say("c")
 
 

@@ -32,8 +32,8 @@ XDEL key id|XDEL key id id id|XDEL key id id id id id id|XDEL key id
 XTRIM key MAXLEN sign small|XTRIM key MINID sign far|XTRIM key MAXLEN small|XTRIM key MINID far
 XTRIM key MAXLEN ~ small {LIMIT limit}|XTRIM key MINID ~ id {LIMIT limit}
 XTRIM key {MAXLEN sign small} {LIMIT limit} {MINID id}
-!XSETID key 70-0|!XSETID key 70-0 {ENTRIESADDED small} {MAXDELETEDID id}|!XSETID key 70 ENTRIESADDED 500
-!XSETID key 70-0 {ENTRIESADDED small} {MAXDELETEDID bad}|!XSETID key 5-x|!XSETID key 70 ENTRIESADDED
+!XSETID key 70-0|!XSETID key 70-0 {ENTRIESADDED added} {MAXDELETEDID id}|!XSETID key 70 ENTRIESADDED 500
+!XSETID key 70-0 {ENTRIESADDED added} {MAXDELETEDID bad}|!XSETID key 5-x|!XSETID key 70 ENTRIESADDED
 XREAD STREAMS key far|XREAD {COUNT count} STREAMS key far|XREAD COUNT count STREAMS key key far far
 XREAD STREAMS key key $ far|XREAD STREAMS key $|XREAD {COUNT count} STREAMS key key key far far far
 XREAD STREAMS key key far|XREAD STREAMS key >|XREAD {NOACK} {COUNT count} {STREAMS key} far
@@ -115,6 +115,10 @@ class StreamGrammar(Grammar):
 
     def small(self):
         return self.random.choice(["0", "1", "2", "3", "5", "10", "20", "50", "100", "-1"] * 3 + B)
+
+    def added(self):
+        """Not as many as can be counted: Redis would count on, from -2**63, where ours stays (test_reload_extremes.py)."""
+        return self.small().replace(str(2**63 - 1), str(2**62))
 
     def limit(self):
         return self.random.choice(["0", "1", "2", "5", "10", "100", "-1", "x"])
