@@ -207,8 +207,9 @@ class Worker(Client):
             assert reply.startswith(REFUSALS), reply
             self.over.wait(0.05)
         elif reply is not None and self.kind == "XREADGROUP":
-            for entry, fields in reply[0][1]:
-                self.got.append((fields[1].decode(), self.number))
+            # Given is what came, whether or not the node is there still to hear of it.
+            self.got += [(fields[1].decode(), self.number) for _, fields in reply[0][1]]
+            for entry, _ in reply[0][1]:
                 c.call("XACK", "queue", "g", entry)
         elif reply is not None:
             self.got.append((reply[1].decode(), self.number))
