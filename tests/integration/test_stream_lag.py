@@ -8,6 +8,7 @@ import pytest
 
 from lib.payload import listpack, sealed, string
 from lib.seeds import generator, seeds
+from lib.server import is_redis, server_path
 
 STEPS = 400
 
@@ -137,6 +138,20 @@ def test_counters_set_by_hand(client):
     client.ok("XSETID", "s", "10-0", "ENTRIESADDED", 2**63 - 1)
     client.ok("XGROUP", "SETID", "s", "g", "3-0", "ENTRIESREAD", 2**63 - 2)
     assert progress(client) == {"g": (2**63 - 2, None)}
+
+
+@pytest.mark.any_threads
+def test_the_count_of_entries_stays_at_the_most_there_can_be(client):
+    """Redis counts on, from -2**63."""
+    def count():
+        about = client.call("XINFO", "STREAM", "s")
+        return dict(zip(about[::2], about[1::2]))[b"entries-added"]
+    add(client, "1-0")
+    client.ok("XSETID", "s", "2-0", "ENTRIESADDED", 2**63 - 2)
+    add(client, "3-0")
+    assert count() == 2**63 - 1
+    add(client, "4-0", "5-0")
+    assert count() == (-2**63 + 1 if is_redis(server_path()) else 2**63 - 1)
 
 
 # ---- old files ----
