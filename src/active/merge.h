@@ -110,8 +110,8 @@ struct merge {
     const struct merge_executor *executor;
     void *context;   /* the executor's */
     unsigned broken; /* enum merge_break */
-    /* Nobody forwards to us (multi-master-no-forward): a state does not wait for long, for what it
-     * covers may never come. */
+    /* We do not forward, as nobody in our mesh will (multi-master-no-forward): a state does not
+     * wait for long, for what it covers may never come. */
     bool directly;
     uint64_t plans[MERGE_PLANS]; /* how often each was chosen, INFO */
     uint64_t conflicts_seen;     /* conflicts seen */

@@ -82,7 +82,8 @@ void node_settle(struct node *n) REQUIRES(keyspace_lock);
 enum receiver_result node_take(struct node *n, const struct origin_id *origin, uint64_t sequence,
                                uint64_t stamp, int db, struct slice commands,
                                int64_t now_ms) MUST_CHECK REQUIRES(keyspace_lock);
-/* Whether units come from the nodes themselves alone (multi-master-no-forward). */
+/* Whether units come from the nodes themselves alone, as in a mesh in which nobody forwards
+ * (multi-master-no-forward). */
 void node_take_directly(struct node *n, bool directly) REQUIRES(keyspace_lock);
 /* Whether a data set is on its way to us, from the answer that says so until it is merged: no
  * states are told meanwhile. */

@@ -245,6 +245,7 @@ static enum filled fill_some(struct pull *p, bool last) NO_THREAD_SAFETY_ANALYSI
     }
     const struct origins *origins = node_origins(node);
     const struct origin_log *log = node_log(node);
+    sender_set_forwards(&p->send, !active_settings.no_forward, node_id(node));
     bool kept = on_disk ? fill_from_disk(p, origins, log) : fill_from_memory(p, origins, log, &all);
     bool goes_on = p->out.len == 0 && (on_disk || p->disk.on);
     if (kept) {
@@ -480,6 +481,7 @@ WRITE_COMMAND(pull_command)
     const struct origins *origins = node_origins(active_node());
     sender_init(&send, origins);
     sender_tells_causes(&send, peer.node);
+    sender_set_forwards(&send, !active_settings.no_forward, node_id(active_node()));
     bool heard = sender_hear(&send, origins, c->argc - HEAD_WORDS, c->argv + HEAD_WORDS);
     if (!heard) {
         sender_deinit(&send);

@@ -115,7 +115,6 @@ static void choose_sources(void) REQUIRES(keyspace_lock);
 static void choose_sources(void)
 {
     struct node *node = active_node();
-    all.wants.forwards = !active_settings.no_forward;
     node_take_directly(node, active_settings.no_forward);
     if (sources_choose(&all.wants, node_origins(node), node_self(node), all.want, PEER_LINKS_MAX,
                        replica_clock_ms())) {
@@ -568,7 +567,7 @@ static void bury(void)
 static void ensure_started(void)
 {
     if (!all.started) {
-        sources_init(&all.wants, true);
+        sources_init(&all.wants);
         all.started = true;
     }
 }
@@ -679,7 +678,7 @@ void peer_links_forget(void)
     memset(all.want, 0, sizeof(all.want));
     if (all.started) {
         sources_deinit(&all.wants);
-        sources_init(&all.wants, true);
+        sources_init(&all.wants);
     }
 }
 

@@ -58,13 +58,18 @@ static inline bool holds_later_lives(const struct sender *s, const struct origin
     return o->rows[i].superseded && !row->asked && row->sent < o->rows[i].position;
 }
 
+static inline bool is_told(const struct sender *s, const struct origins *o, uint32_t i)
+{
+    return s->forwards || memcmp(o->rows[i].id.node, s->own, ORIGIN_NODE_BYTES) == 0;
+}
+
 /* Decides which are requested. */
 static void hold_later_lives(struct sender *s, const struct origins *o)
 {
     bool holds = false;
     follow_table(s, o);
     for (uint32_t i = 1; i < s->count; i++) {
-        s->rows[i].requested = s->rows[i].asked;
+        s->rows[i].requested = s->rows[i].asked && is_told(s, o, i);
         holds = holds || holds_later_lives(s, o, i);
     }
     if (likely(!holds)) {
@@ -82,11 +87,17 @@ static void hold_later_lives(struct sender *s, const struct origins *o)
 
 void sender_init(struct sender *s, const struct origins *o)
 {
-    *s = (struct sender){0};
+    *s = (struct sender){.forwards = true};
     follow_table(s, o);
     for (uint32_t i = 1; i < s->count; i++) {
         s->rows[i].asked = true;
     }
+}
+
+void sender_set_forwards(struct sender *s, bool forwards, const uint8_t own[ORIGIN_NODE_BYTES])
+{
+    s->forwards = forwards;
+    memcpy(s->own, own, sizeof(s->own));
 }
 
 void sender_tells_causes(struct sender *s, const uint8_t peer[ORIGIN_NODE_BYTES])
@@ -366,16 +377,18 @@ void sender_before(struct sender *s, const struct origins *o, const struct origi
 
 /* ---- clocks ---- */
 
-/* A name that somebody has told, and no more: it is not passed on. */
-static bool is_empty(const struct origin *o)
+/* Whether the peer is told how far that origin is; not a name that somebody has told, and no more.
+ */
+static bool has_clock(const struct sender *s, const struct origins *o, uint32_t i)
 {
-    return o->position == 0 && o->clock == 0 && o->seen == 0;
+    const struct origin *row = &o->rows[i];
+    return (row->position != 0 || row->clock != 0 || row->seen != 0) && is_told(s, o, i);
 }
 
 bool sender_has_news(const struct sender *s, const struct origins *o)
 {
     for (uint32_t i = 1; i < s->count; i++) {
-        if (!o->rows[i].superseded && !is_empty(&o->rows[i]) &&
+        if (!o->rows[i].superseded && has_clock(s, o, i) &&
             s->rows[i].told != o->rows[i].position) {
             return true;
         }
@@ -390,7 +403,7 @@ void sender_clocks(struct sender *s, const struct origins *o, struct buf *out)
     uint32_t count = 0;
     for (uint32_t i = 1; i < s->count; i++) {
         const struct origin *origin = &o->rows[i];
-        if (is_empty(origin) || (origin->superseded && s->rows[i].told == origin->position)) {
+        if (!has_clock(s, o, i) || (origin->superseded && s->rows[i].told == origin->position)) {
             continue;
         }
         name_origin(s, o, i, out);

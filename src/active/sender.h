@@ -49,6 +49,8 @@ struct sender {
     struct sender_saying *unknown; /* of origins that are not in our table yet */
     uint32_t unknown_count;
     uint8_t peer[ORIGIN_NODE_BYTES]; /* who gets it; all zero: nobody that we know */
+    bool forwards;                   /* what others have written as well */
+    uint8_t own[ORIGIN_NODE_BYTES];  /* else only what this node has */
 };
 
 /* A link that begins: until the peer says otherwise it wants all that we know of now. */
@@ -57,6 +59,10 @@ void sender_init(struct sender *s, const struct origins *o);
  * of ours that has causes (struct unit) he is told, by an A frame, how many writes of each origin
  * are earlier, as far as that is news, so that he can hold it back until he has those. */
 void sender_tells_causes(struct sender *s, const uint8_t peer[ORIGIN_NODE_BYTES]);
+/* Whether the peer is sent what others have written, and told how far that is here: it does at
+ * first. Else what we have, node `own` in all its lives, and no more (multi-master-no-forward),
+ * whatever it wants. Changes at any time; what was left out is sent once it forwards. */
+void sender_set_forwards(struct sender *s, bool forwards, const uint8_t own[ORIGIN_NODE_BYTES]);
 void sender_deinit(struct sender *s);
 /* What the peer says of itself, in KEYDB.PULL and REPLCONF PULL-ACK: words in threes, an origin
  * (origin_parse), its position there, and 1 when it wants that origin from us, or 0. It

@@ -8,9 +8,9 @@
 
 #define NOBODY (-1)
 
-void sources_init(struct sources *w, bool forwards)
+void sources_init(struct sources *w)
 {
-    *w = (struct sources){.forwards = forwards};
+    *w = (struct sources){0};
 }
 
 void sources_deinit(struct sources *w)
@@ -35,7 +35,6 @@ struct choice {
     int count;
     const struct origin *origin;
     uint16_t index;
-    bool forwards;
     int64_t now_ms;
 };
 
@@ -51,7 +50,7 @@ static bool is_direct(const struct choice *c, int link)
 
 static bool is_lively(const struct choice *c, int link)
 {
-    return is_up(c, link) && (c->forwards || is_direct(c, link)) &&
+    return is_up(c, link) &&
            (c->links[link].busy || c->now_ms - c->links[link].heard_ms < SOURCE_SILENT_MS);
 }
 
@@ -122,7 +121,7 @@ bool sources_choose(struct sources *w, struct origins *o, uint16_t self,
     follow_table(w, o);
     for (uint32_t i = 1; i < w->count; i++) {
         struct source_row *row = &w->rows[i];
-        struct choice c = {links, count, &o->rows[i], (uint16_t)i, w->forwards, now_ms};
+        struct choice c = {links, count, &o->rows[i], (uint16_t)i, now_ms};
         if (row->position != c.origin->position) {
             row->position = c.origin->position;
             row->moved_ms = row->still_ms = now_ms;
@@ -147,7 +146,7 @@ void sources_prefer(struct sources *w, const struct origins *o, const struct sou
     follow_table(w, o);
     for (uint32_t i = 1; i < w->count; i++) {
         struct source_row *row = &w->rows[i];
-        struct choice c = {links, count, &o->rows[i], (uint16_t)i, w->forwards, now_ms};
+        struct choice c = {links, count, &o->rows[i], (uint16_t)i, now_ms};
         if (is_lively(&c, link) &&
             !(is_lively(&c, row->link) &&
               (is_direct(&c, row->link) || receiver_brings(links[row->link].take, c.index)))) {

@@ -42,11 +42,10 @@ struct source_row {
 struct sources {
     struct source_row *rows; /* by origin's index */
     uint32_t count;
-    bool forwards; /* of nodes that we have no link to as well; not: multi-master-no-forward */
 };
 
-/* Nothing is requested yet; forwards: see struct sources. */
-void sources_init(struct sources *w, bool forwards);
+/* Nothing is requested yet. */
+void sources_init(struct sources *w);
 /* Frees what it holds. */
 void sources_deinit(struct sources *w);
 /* Chooses anew: when a link comes up or ends, when clocks were told, and once a second. `self` is

@@ -93,6 +93,34 @@ def test_a_peer_at_another_address(make_node):
     assert int(replication(a)["active_origins"]) == int(origins) + 1  # a new life of the same node
 
 
+def test_who_does_not_forward(make_node):
+    """multi-master-no-forward is of the one that has it: what it gets stays there until it forwards; what it writes goes
+    to all. Of a chain's middle, then of all three of a mesh."""
+    a, b, c = [make_node() for _ in range(3)]
+    for one, other in ((a, b), (b, a), (c, b), (b, c)):
+        follow(one, other)
+    eventually(lambda: is_up(a, 1) and is_up(b, 2) and is_up(c, 1), "links", 30)
+    with a.connect() as ca, b.connect() as cb, c.connect() as cc:
+        cb.ok("CONFIG", "SET", "multi-master-no-forward", "yes")
+        for i in range(3):
+            ca.ok("SET", "a:%d" % i, "1")
+            eventually(lambda i=i: cb.call("GET", "a:%d" % i) == b"1", "in the middle", 30)
+            cb.ok("SET", "b:%d" % i, "1")  # later than the other one, so it would come behind it
+            eventually(lambda i=i: cc.call("GET", "b:%d" % i) == b"1", "at the end", 30)
+        assert cc.call("KEYS", "a:*") == []
+        cb.ok("CONFIG", "SET", "multi-master-no-forward", "no")
+        eventually(lambda: len(cc.call("KEYS", "a:*")) == 3, "what was left out", 30)
+        check_equal([a, b, c], "a chain")
+        follow(a, c)
+        follow(c, a)
+        eventually(lambda: is_up(a, 2) and is_up(c, 2), "a mesh", 30)
+        for i, conn in enumerate((ca, cb, cc)):
+            conn.ok("CONFIG", "SET", "multi-master-no-forward", "yes")
+            conn.call("INCRBY", "n", 10 ** i)
+    check_equal([a, b, c], "a mesh")
+    assert call(c, "GET", "n") == b"111"
+
+
 def test_what_a_peer_has_read_is_let_go_of(make_node):
     """What it has not read yet is kept beyond repl-backlog-size; when it has, that goes without another write."""
     a, b = [make_node(**{"repl-backlog-size": "1mb", "client-output-buffer-limit": ["replica 0 0 0"]}) for _ in range(2)]

@@ -44,6 +44,7 @@ struct node {
     struct sources wants;
     struct wire *pulls[NODES_MAX]; /* by the peer's number; NULL: no such line */
     uint16_t self;
+    bool no_forward;
     uint64_t taken; /* writes of others */
     uint64_t frames, merges;
 };
@@ -69,7 +70,7 @@ static void node_begin(struct mesh *m, int n)
     origins_init(&node->origins);
     node->self = origins_enter(&node->origins, &id);
     node->log = origin_log_create(m->log_bytes);
-    sources_init(&node->wants, true);
+    sources_init(&node->wants);
 }
 
 static void wire_drop(struct wire *w)
@@ -223,6 +224,13 @@ static void take_everything(struct mesh *m, struct wire *w)
     to->merges++;
 }
 
+static void set_forwards(struct mesh *m, struct wire *w)
+{
+    const struct node *from = &m->nodes[w->from];
+    sender_set_forwards(&w->send, !from->no_forward,
+                        origins_at(&from->origins, from->self)->id.node);
+}
+
 static void connect_wire(struct mesh *m, struct wire *w)
 {
     struct node *from = &m->nodes[w->from], *to = &m->nodes[w->to];
@@ -232,6 +240,7 @@ static void connect_wire(struct mesh *m, struct wire *w)
     w->heard_ms = m->now_ms;
     receiver_init(&w->take, to->self);
     sender_init(&w->send, &from->origins);
+    set_forwards(m, w);
     judge(m, w->to);
     tell_wants(m, w);
     hear_wants(m, w);
@@ -252,6 +261,7 @@ static bool pump(struct mesh *m, struct wire *w)
     struct frame f;
     size_t used = 0, consumed;
     hear_wants(m, w);
+    set_forwards(m, w);
     if (!sender_some(&w->send, &from->origins, from->log, 1 + rand_below(300), &w->down)) {
         return false;
     }
@@ -521,25 +531,37 @@ static void test_a_silent_link_is_left(void **state)
     mesh_end(&m);
 }
 
-/* multi-master-no-forward: nobody's writes but the peer's own. */
+/* What the node has of the one that is called so; 0: it does not know it. */
+static uint64_t position_of(const struct node *node, uint8_t name)
+{
+    uint64_t position = 0;
+    for (uint32_t i = 1; i < node->origins.count; i++) {
+        const struct origin *row = origins_at(&node->origins, (uint16_t)i);
+        position = row->id.node[0] == name ? row->position : position;
+    }
+    return position;
+}
+
+/* multi-master-no-forward of the one in the middle: the others get nothing but its own, and are
+ * told of nothing else, until it forwards. */
 static void test_no_forward(void **state)
 {
     struct mesh m;
     (void)state;
     mesh_begin(&m, 3, LOG_BYTES);
-    for (int n = 0; n < 3; n++) {
-        m.nodes[n].wants.forwards = false;
-    }
+    m.nodes[1].no_forward = true;
     shape_chain(&m);
     for (int n = 0; n < 3; n++) {
         write_own(&m, n);
     }
     heal(&m);
-    const struct node *last = &m.nodes[2];
-    for (uint32_t i = 1; i < last->origins.count; i++) {
-        const struct origin *row = origins_at(&last->origins, (uint16_t)i);
-        assert_int_equal(row->position, row->id.node[0] == 'a' ? 0 : 1);
-    }
+    assert_int_equal(m.nodes[0].origins.count, 3);
+    assert_int_equal(m.nodes[2].origins.count, 3);
+    assert_int_equal(position_of(&m.nodes[1], 'a') + position_of(&m.nodes[1], 'c'), 2);
+    assert_int_equal(position_of(&m.nodes[0], 'b') + position_of(&m.nodes[2], 'b'), 2);
+    m.nodes[1].no_forward = false;
+    heal(&m);
+    assert_int_equal(position_of(&m.nodes[0], 'c') + position_of(&m.nodes[2], 'a'), 2);
     mesh_end(&m);
 }
 
