@@ -6,9 +6,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* Effects of a segment: as many as there are when it is begun, within these. */
+/* Effects of a segment: as many as there are when it is begun, within these. The heads, of which
+ * each write touches another one, are to stay in a core's cache: 64 KiB at most. */
 #define SEGMENT_MIN ((uint32_t)512)
-#define SEGMENT_MAX ((uint32_t)1 << 16)
+#define SEGMENT_MAX ((uint32_t)1 << 15)
+_Static_assert(SEGMENT_MAX <= UINT16_MAX, "a head is the place of an effect");
 
 static struct window_segment *segment_create(uint64_t base, uint32_t capacity)
 {

@@ -37,7 +37,7 @@ struct window_effect {
 struct window_segment {
     uint64_t base; /* number of its first effect */
     uint32_t capacity, used, here;
-    uint32_t *heads; /* by the hash's last bits: place of the newest, from 1; 0: none */
+    uint16_t *heads; /* by the hash's last bits: place of the newest, from 1; 0: none */
     struct window_effect effects[];
 };
 
@@ -81,11 +81,11 @@ static inline struct window_effect *window_index_add(struct window_index *x, uin
                                                      uint64_t stamp)
 {
     struct window_segment *s = x->segments[x->count - 1];
-    uint32_t *head = &s->heads[hash & (s->capacity - 1)];
+    uint16_t *head = &s->heads[hash & (s->capacity - 1)];
     struct window_effect *added = &s->effects[s->used];
     x->latest = stamp > x->latest ? stamp : x->latest;
     *added = (struct window_effect){.hash = hash, .latest = x->latest, .before = *head};
-    *head = ++s->used;
+    *head = (uint16_t)++s->used;
     s->here++;
     x->here++;
     x->next++;
