@@ -49,27 +49,31 @@ void local_writes_deinit(struct local_writes *own)
     buf_deinit(&own->commands);
 }
 
-/* The unit's dot is the next one of ours: behind the position, and behind those that wait. */
-static void enqueue_unit(struct local_writes *own, uint64_t stamp, int db, struct slice commands,
-                         bool is_large) REQUIRES(keyspace_lock);
-static inline void enqueue_unit(struct local_writes *own, uint64_t stamp, int db,
-                                struct slice commands, bool is_large)
+/* A unit with the next dot of ours: behind the position, and behind those that wait. */
+static struct unit *make_unit(struct local_writes *own, uint64_t stamp, int db,
+                              struct slice commands) REQUIRES(keyspace_lock);
+static inline struct unit *make_unit(struct local_writes *own, uint64_t stamp, int db,
+                                     struct slice commands)
 {
     uint64_t waiting = own->count - own->taken;
     uint64_t sequence = origins_at(own->origins, own->self)->position + waiting + 1;
     struct dot dot = dot_of(stamp, own->self, sequence);
     struct unit *unit = unit_create_sound(dot, db, commands);
     assert(own->self != 0);
-    unit->is_large = is_large;
-    if (own->count == own->capacity) {
-        own->capacity = own->capacity ? 2 * own->capacity : 16;
-        own->pending = mem_realloc(own->pending, own->capacity * sizeof(struct unit *));
-    }
-    own->pending[own->count++] = unit;
     keyspace_has_work = true;
     if (own->head) {
         log_head_own(own->head, unit);
     }
+    return unit;
+}
+
+static __attribute__((noinline)) void enqueue_unit(struct local_writes *own, struct unit *unit_take)
+{
+    if (own->count == own->capacity) {
+        own->capacity = own->capacity ? 2 * own->capacity : 16;
+        own->pending = mem_realloc(own->pending, own->capacity * sizeof(struct unit *));
+    }
+    own->pending[own->count++] = unit_take;
 }
 
 /* What is too long is told to nobody: see large_writes.h. */
@@ -83,20 +87,37 @@ static __attribute__((noinline)) void enqueue_large(struct local_writes *own, in
     log_notice("A write of %zu bytes is longer than what is told to active replicas: they get %s",
                commands.len, keys.len > 0 ? "the whole data set" : "nothing of it");
     if (keys.len > 0) {
-        enqueue_unit(own, hlc_next(own->clock), db, buf_slice(&keys), true);
+        struct unit *unit = make_unit(own, hlc_next(own->clock), db, buf_slice(&keys));
+        unit->is_large = true;
+        enqueue_unit(own, unit);
     }
     buf_deinit(&keys);
 }
 
 static void enqueue(struct local_writes *own, int db, struct slice commands)
     REQUIRES(keyspace_lock);
-static inline void enqueue(struct local_writes *own, int db, struct slice commands)
+static void enqueue(struct local_writes *own, int db, struct slice commands)
 {
     hlc_begin_hold(own->clock);
     if (likely(commands.len <= local_writes_bound)) {
-        enqueue_unit(own, hlc_next(own->clock), db, commands, false);
+        enqueue_unit(own, make_unit(own, hlc_next(own->clock), db, commands));
     } else {
         enqueue_large(own, db, commands);
+    }
+}
+
+/* What one call did, which has ended: what it has touched is in the cache yet. */
+static void put(struct local_writes *own, int db, struct slice commands) REQUIRES(keyspace_lock);
+static inline void put(struct local_writes *own, int db, struct slice commands)
+{
+    if (unlikely(!own->take || own->count > own->taken || commands.len > local_writes_bound)) {
+        enqueue(own, db, commands);
+        return;
+    }
+    hlc_begin_hold(own->clock);
+    struct unit *unit = make_unit(own, hlc_next(own->clock), db, commands);
+    if (!own->take(own->context, unit)) {
+        enqueue_unit(own, unit);
     }
 }
 
@@ -110,7 +131,7 @@ void local_writes_tell_state(struct local_writes *own, int db, struct slice comm
 {
     assert(!own->open);
     if (commands.len <= local_writes_bound) {
-        enqueue_unit(own, hlc_next_state(own->clock), db, commands, false);
+        enqueue_unit(own, make_unit(own, hlc_next_state(own->clock), db, commands));
     } else {
         enqueue_large(own, db, commands);
     }
@@ -165,7 +186,7 @@ static void on_told(int db, struct slice commands)
     }
     if (db != PROPAGATE_ANY_DB && !own->open) {
         assert(db >= own->first_db && db < own->first_db + own->dbs);
-        enqueue(own, db - own->first_db, commands);
+        put(own, db - own->first_db, commands);
         own->units++;
     } else if (db != PROPAGATE_ANY_DB) {
         add(own, db, commands);

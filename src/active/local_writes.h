@@ -1,9 +1,10 @@
 /* This process's own writes, collected as units: a log of the door (engine/propagate.h) that puts
  * what a command, a transaction or a script did into one unit and gives it the next dot at once, so
- * that it stands in the one order where it happened. Nothing is done to keys here, for handlers and
- * scripts are in the middle of their work: the units wait until the hold's end, when
- * node_settle makes them the node's. What somebody who writes finds gone because of its time
- * is told as a deletion, where that stands in the order of writes.
+ * that it stands in the one order where it happened. Handlers and scripts may be in the middle of
+ * their work: so units wait until the hold's end, when node_settle makes them the node's. A SET
+ * alone is told when its handler has ended, and does nothing but give its key a dot: it is the
+ * node's at once, while all that it takes is in the cache. What somebody who writes finds gone
+ * because of its time is told as a deletion, where that stands in the order of writes.
  *
  *   nothing --commands--> nothing (each a unit)      nothing --MULTI--> open --EXEC--> nothing
  *
@@ -24,6 +25,10 @@ struct local_writes {
     bool muted;            /* what is run now is no write of ours */
     uint64_t units;        /* so far, INFO */
     struct log_head *head; /* hears of each unit; NULL: none does */
+    /* Asked of what one call did, if nothing waits: true when the unit is the node's at once, whose
+     * reference it is then. NULL: all wait. */
+    bool (*take)(void *context, struct unit *unit) REQUIRES(keyspace_lock);
+    void *context;
     /* private */
     bool open;
     int unit_db;         /* of its first command */

@@ -559,15 +559,23 @@ static __attribute__((noinline)) bool add_all_own(struct merge *m, struct unit *
     return takes_keys;
 }
 
-bool merge_own(struct merge *m, struct unit *unit)
+bool merge_own_set(struct merge *m, struct unit *unit)
 {
     struct unit_command c; /* `few` is read only where it was written */
-    bool takes_keys = false;
-    if (likely(unit_is_set(unit, &c))) {
-        add_own(m, unit, &c, &effect_of_set);
-    } else {
-        takes_keys = add_all_own(m, unit);
+    if (unlikely(!unit_is_set(unit, &c))) {
+        return false;
     }
+    add_own(m, unit, &c, &effect_of_set);
+    advance(m, unit);
+    return true;
+}
+
+bool merge_own(struct merge *m, struct unit *unit)
+{
+    if (merge_own_set(m, unit)) {
+        return false;
+    }
+    bool takes_keys = add_all_own(m, unit);
     advance(m, unit);
     return takes_keys;
 }

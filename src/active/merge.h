@@ -134,6 +134,8 @@ void merge_data_told(const struct merge *m, int64_t now_ms);
 /* A unit of our own, whose commands have been run already. True when it may tell of keys that are
  * gone. */
 bool merge_own(struct merge *m, struct unit *unit);
+/* The same if it is a SET and nothing else; false, and nothing done, if not. */
+bool merge_own_set(struct merge *m, struct unit *unit) MUST_CHECK;
 /* The command by which this node tells its content of a key, to be the next unit of its own. */
 void merge_state(const struct merge *m, int db, struct slice key, struct buf *out);
 

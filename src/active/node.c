@@ -131,6 +131,19 @@ static void on_conflict(int db, struct slice key, uint64_t state_stamp, bool pen
     log_head_conflict(&((struct node *)context)->head, db, key, state_stamp, pending);
 }
 
+/* local_writes.h, take. */
+static bool take_set(void *context, struct unit *unit) REQUIRES(keyspace_lock)
+{
+    struct node *n = context;
+    if (!merge_own_set(&n->merge, unit)) {
+        return false;
+    }
+    origin_log_append(n->log, unit);
+    n->execute.highest = unit->dot.stamp;
+    unit_release(unit);
+    return true;
+}
+
 struct node *node_create(const struct node_options *options)
 {
     struct node *n = mem_calloc(1, sizeof(*n));
@@ -162,6 +175,8 @@ struct node *node_create(const struct node_options *options)
     libraries_watch(n->merge.libraries, on_library, n);
     log_head_init(&n->head, &n->origins, options->first_db);
     n->own.head = n->execute.head = &n->head;
+    n->own.take = take_set;
+    n->own.context = n;
     conflicts_watch(n->merge.conflicts, on_conflict, n);
     begin_epoch(n, options);
     origins_bound(&n->origins);
