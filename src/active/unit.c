@@ -186,22 +186,32 @@ size_t unit_spare(size_t bytes_max)
 }
 
 /* Units leave much as they came, so small ones stand one behind the other in blocks, which go as a
- * whole: a write pays for no allocation of its own. Sanitizers are to see each by itself. */
+ * whole: a write pays for no allocation of its own. Blocks grow with what there is of them, up to
+ * where the allocator finds their like again among what has been given back, which it does not for
+ * small ones where much has. Sanitizers are to see each unit by itself. */
 struct block {
-    uint32_t here; /* units */
-    uint32_t used; /* bytes */
+    uint32_t here;        /* units */
+    uint32_t used, bytes; /* bytes, with this head */
 };
-#define BLOCK_BYTES ((uint32_t)16 * 1024)
+#define BLOCK_BYTES_MIN ((uint32_t)16 * 1024)
+#define BLOCK_BYTES_MAX ((uint32_t)4 << 20)
+#define BLOCK_PART 64
 #define BLOCK_BEGIN ((uint32_t)16)
 #define SMALL_BYTES (KEYDB_JEMALLOC ? (size_t)1024 : 0)
 
 /* Where the next one goes; NULL: none was made yet. Keyspace (exclusive mode). */
 static struct block *filling;
+static uint64_t blocks_bytes; /* of all */
 
 static __attribute__((noinline)) void next_block(void)
 {
-    filling = mem_alloc(BLOCK_BYTES);
-    *filling = (struct block){.used = BLOCK_BEGIN};
+    uint32_t bytes = BLOCK_BYTES_MIN;
+    while (bytes < BLOCK_BYTES_MAX && bytes < blocks_bytes / BLOCK_PART) {
+        bytes *= 2;
+    }
+    filling = mem_alloc_reused(bytes);
+    *filling = (struct block){.used = BLOCK_BEGIN, .bytes = bytes};
+    blocks_bytes += bytes;
 }
 
 void unit_free(struct unit *u)
@@ -213,7 +223,8 @@ void unit_free(struct unit *u)
         if (b == filling) {
             b->used = BLOCK_BEGIN;
         } else {
-            mem_free_sized(b, BLOCK_BYTES);
+            blocks_bytes -= b->bytes;
+            mem_free_reused(b);
         }
     }
 }
@@ -250,7 +261,7 @@ struct unit *unit_create_sound(struct dot dot, int db, struct slice commands)
     assert(!KEYDB_DEBUG || are_commands(commands));
     size_t bytes = sizeof(struct unit) + commands.len, room = (bytes + 15) & ~(size_t)15;
     struct block *b = filling;
-    if (unlikely(bytes > SMALL_BYTES || !b || BLOCK_BYTES - b->used < room)) {
+    if (unlikely(bytes > SMALL_BYTES || !b || b->bytes - b->used < room)) {
         return create_with_room(dot, db, commands);
     }
     uint32_t place = b->used;

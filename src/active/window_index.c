@@ -12,18 +12,15 @@
 #define SEGMENT_MAX ((uint32_t)1 << 15)
 _Static_assert(SEGMENT_MAX <= UINT16_MAX, "a head is the place of an effect");
 
+/* In one block, which comes and goes with bursts of writes. */
 static struct window_segment *segment_create(uint64_t base, uint32_t capacity)
 {
-    struct window_segment *s = mem_alloc(sizeof(*s) + capacity * sizeof(*s->effects));
+    size_t effects = capacity * sizeof(struct window_effect), heads = capacity * sizeof(uint16_t);
+    struct window_segment *s = mem_alloc_reused(sizeof(*s) + effects + heads);
     *s = (struct window_segment){.base = base, .capacity = capacity};
-    s->heads = mem_calloc(capacity, sizeof(*s->heads));
+    s->heads = (uint16_t *)(s->effects + capacity);
+    memset(s->heads, 0, heads);
     return s;
-}
-
-static void segment_destroy(struct window_segment *s)
-{
-    mem_free(s->heads);
-    mem_free(s);
 }
 
 static void let_go(struct window_effect *effect)
@@ -44,7 +41,7 @@ void window_index_deinit(struct window_index *x)
                 let_go(&s->effects[at]);
             }
         }
-        segment_destroy(s);
+        mem_free_reused(s);
     }
     mem_free(x->segments);
     *x = (struct window_index){0};
@@ -132,7 +129,7 @@ void window_index_trim(struct window_index *x)
         if (s->here > 0 || begin_again(x, s)) {
             x->segments[kept++] = s;
         } else {
-            segment_destroy(s);
+            mem_free_reused(s);
         }
     }
     x->count = kept;

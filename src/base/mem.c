@@ -139,6 +139,59 @@ void *mem_alloc_again(size_t size)
  * jemalloc has no fast way. */
 #define SMALL_CALLOC_BYTES 1024
 
+#if KEYDB_JEMALLOC && !defined(MEM_SANITIZER)
+
+/* Milliseconds. */
+#define REUSED_DECAY ((ssize_t)60 * 1000)
+
+/* An arena of their own; MALLOCX_ARENA of it, 0: there is none. */
+static int reused_arena;
+
+static void make_reused_arena(void)
+{
+    unsigned arena;
+    char name[48];
+    ssize_t decay_ms = REUSED_DECAY;
+    size_t size = sizeof(arena);
+    if (mallctl("arenas.create", &arena, &size, NULL, 0) == 0) {
+        snprintf(name, sizeof(name), "arena.%u.dirty_decay_ms", arena);
+        (void)mallctl(name, NULL, NULL, &decay_ms, sizeof(decay_ms));
+        reused_arena = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    }
+}
+
+void *mem_alloc_reused(size_t size)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_reused_arena);
+    if (KEYDB_DEBUG) {
+        mem_check_seam(size);
+    }
+    void *ptr = mallocx(size != 0 ? size : 1, reused_arena);
+    return unlikely(ptr == NULL) ? mem_alloc_again(size) : ptr;
+}
+
+void mem_free_reused(void *ptr)
+{
+    if (ptr != NULL) {
+        dallocx(ptr, MALLOCX_TCACHE_NONE);
+    }
+}
+
+#else
+
+void *mem_alloc_reused(size_t size)
+{
+    return mem_alloc(size);
+}
+
+void mem_free_reused(void *ptr)
+{
+    mem_free(ptr);
+}
+
+#endif
+
 void *mem_calloc(size_t count, size_t size)
 {
     void *ptr;

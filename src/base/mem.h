@@ -78,6 +78,11 @@ static inline void mem_free_sized(void *ptr, size_t size)
     free(ptr);
 #endif
 }
+/* The same two for blocks of some pages that come and go in bursts, and will be wanted again: what
+ * is free of them stays resident for a minute, not for ten seconds as other memory does, so that
+ * the next burst finds its pages there. They are freed by mem_free_reused. */
+void *mem_alloc_reused(size_t size) __attribute__((malloc, alloc_size(1), returns_nonnull));
+void mem_free_reused(void *ptr);
 /* A NUL-terminated copy of `len` bytes. The caller owns it. */
 char *mem_dup(const char *bytes, size_t len) __attribute__((malloc, returns_nonnull));
 /* Bytes the allocator really set aside for `ptr` / would set aside for a request of `size`. */
