@@ -97,6 +97,59 @@ static void test_commands_become_units(void **state)
     real_group_deinit(&group);
 }
 
+static void tell(const char *a, const char *b, const char *c) REQUIRES(keyspace_lock)
+{
+    const struct slice words[] = {slice_cstr(a), slice_cstr(b), slice_cstr(c)};
+    propagate_command(db_at(0), c[0] ? 3 : 2, words);
+}
+
+/* Whether so many units are the node's, and the key's dot is of that one. */
+static void assert_stands(uint64_t position, uint64_t sequence)
+{
+    struct key a = key_of(SLICE("a"));
+    struct dot dot;
+    keyspace_assert_exclusive();
+    memcpy(&dot, entry_stamp(db_look(db_at(0), &a)), sizeof(dot));
+    assert_int_equal(real_position(&group, 0), position);
+    assert_int_equal(dot_sequence(dot), sequence);
+}
+
+/* Amid a hold a SET alone is the node's at once, unless something waits, which goes before it. */
+static void test_a_set_alone_waits_only_behind_others(void **state)
+{
+    (void)state;
+    real_group_init(&group, 1, LOG_BYTES, 0);
+    real_run_one(&group, 0, 0, "set a 0");
+    keyspace_lock_exclusive();
+    local_writes_attach(node_own(group.node[0]));
+    tell("SET", "a", "1");
+    assert_stands(2, 2);
+    tell("DEL", "b", "");
+    tell("SET", "a", "2");
+    assert_stands(2, 2);
+    assert_int_equal(local_writes_last(node_own(group.node[0])), 4);
+    node_settle(group.node[0]);
+    assert_stands(4, 4);
+    propagate_begin_unit();
+    tell("SET", "a", "3");
+    assert_stands(4, 4);
+    tell("SET", "a", "4");
+    propagate_end_unit();
+    assert_stands(4, 4);
+    node_settle(group.node[0]);
+    assert_stands(5, 5);
+    tell("SET", "a", "5");
+    assert_stands(6, 6);
+    local_writes_attach(NULL);
+    keyspace_unlock_exclusive();
+    assert_string_equal(real_unit_text(&group, 0, 2), "0: SET a 1");
+    assert_string_equal(real_unit_text(&group, 0, 3), "0: DEL b");
+    assert_string_equal(real_unit_text(&group, 0, 4), "0: SET a 2");
+    assert_string_equal(real_unit_text(&group, 0, 5), "0: SET a 3 | 0: SET a 4");
+    assert_string_equal(real_unit_text(&group, 0, 6), "0: SET a 5");
+    real_group_deinit(&group);
+}
+
 /* So that a late write that concerns one of them has nothing to do with the others. */
 static void test_a_deadline_is_told_for_one_member_at_a_time(void **state)
 {
@@ -600,6 +653,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_commands_become_units),
+        cmocka_unit_test(test_a_set_alone_waits_only_behind_others),
         cmocka_unit_test(test_a_deadline_is_told_for_one_member_at_a_time),
         cmocka_unit_test(test_writes_of_nobody_get_no_dot),
         cmocka_unit_test(test_logs_and_window_are_bounded),

@@ -383,6 +383,25 @@ static void test_units_in_any_order(void **state)
     }
 }
 
+/* Of many the memory is all given back, but for what the next one is put in. */
+static void test_many_units_leave_nothing(void **state)
+{
+    (void)state;
+    enum { COUNT = 40000, STEP = 7919 }; /* a prime: in another order than they came */
+    struct unit **here = mem_alloc(COUNT * sizeof(struct unit *));
+    size_t before = mem_stats().allocated_bytes;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        here[i] = numbered_unit(i + 1);
+    }
+    assert_true(mem_stats().allocated_bytes - before > ((size_t)20 << 20));
+    for (uint64_t i = 0, at = 0; i < COUNT; i++, at = (at + STEP) % COUNT) {
+        check_numbered(here[at], at + 1);
+        unit_release(here[at]);
+    }
+    assert_true(mem_stats().allocated_bytes < before + ((size_t)1 << 20));
+    mem_free(here);
+}
+
 static void test_frames(void **state)
 {
     (void)state;
@@ -947,6 +966,7 @@ int main(void)
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_a_set_alone),
         cmocka_unit_test(test_units_in_any_order),
+        cmocka_unit_test(test_many_units_leave_nothing),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_what_is_unread_is_kept),
         cmocka_unit_test(test_a_full_log_drops_a_part),

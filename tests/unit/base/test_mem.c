@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "base/mem_pages.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -287,6 +288,75 @@ static void test_used_bytes_follow(void **state)
     assert_near(mem_used_bytes(), before, MIB / 2);
     assert_true(mem_peak_bytes() >= during);
 }
+
+static long faults(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+}
+
+#define BURST 64
+/* Blocks of 1 MiB, touched; and freed again. */
+static void make_burst(void *blocks[BURST])
+{
+    for (int i = 0; i < BURST; i++) {
+        blocks[i] = mem_alloc_reused(MIB);
+        memset(blocks[i], i, MIB);
+    }
+}
+
+static void end_burst(void *blocks[BURST])
+{
+    for (int i = 0; i < BURST; i++) {
+        for (size_t at = 0; at < MIB; at += MIB / 4) {
+            assert_int_equal(((unsigned char *)blocks[i])[at], i);
+        }
+        mem_free_reused(blocks[i]);
+    }
+}
+
+/* Counted as any other memory is, and given back when that is asked for. */
+static void test_blocks_that_come_in_bursts(void **state)
+{
+    (void)state;
+    void *blocks[BURST];
+    size_t before = mem_used_bytes();
+    mem_free_reused(NULL);
+    mem_free_reused(mem_alloc_reused(0));
+    make_burst(blocks);
+    assert_near(mem_used_bytes() - before, BURST * MIB, MIB / 2);
+    assert_near(mem_used_bytes(), mem_stats().allocated_bytes, mem_used_bytes() / 100);
+    end_burst(blocks);
+    assert_near(mem_used_bytes(), before, MIB / 2);
+    size_t resident = mem_rss_bytes();
+    mem_purge();
+    if (KEYDB_JEMALLOC) {
+        assert_true(mem_rss_bytes() + BURST / 2 * MIB < resident);
+    }
+}
+
+#if KEYDB_JEMALLOC && !defined(MEM_TEST_SANITIZER)
+/* What others allocate meanwhile takes none of the pages, which the next burst finds. */
+static void test_a_burst_finds_the_pages_of_the_last_one(void **state)
+{
+    (void)state;
+    void *blocks[BURST], *others[BURST];
+    make_burst(blocks);
+    end_burst(blocks);
+    for (int i = 0; i < BURST; i++) {
+        others[i] = mem_alloc(MIB);
+        memset(others[i], i, MIB);
+    }
+    long before = faults();
+    make_burst(blocks);
+    assert_true(faults() - before < (long)(BURST * MIB / MEM_PAGE_BYTES / 8));
+    end_burst(blocks);
+    for (int i = 0; i < BURST; i++) {
+        mem_free(others[i]);
+    }
+}
+#endif
 
 static void *keep_a_block(void *registered)
 {
@@ -590,6 +660,10 @@ int main(void)
         cmocka_unit_test(test_plain_verbs_find_the_reserve),
 #endif
         cmocka_unit_test(test_used_bytes_follow),
+        cmocka_unit_test(test_blocks_that_come_in_bursts),
+#if KEYDB_JEMALLOC && !defined(MEM_TEST_SANITIZER)
+        cmocka_unit_test(test_a_burst_finds_the_pages_of_the_last_one),
+#endif
         cmocka_unit_test(test_a_leaving_thread_keeps_its_balance),
         cmocka_unit_test(test_counting_while_others_work_and_fork),
         cmocka_unit_test(test_strangers_are_found_by_stats),
