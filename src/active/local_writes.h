@@ -26,8 +26,8 @@ struct local_writes {
     uint64_t units;        /* so far, INFO */
     struct log_head *head; /* hears of each unit; NULL: none does */
     /* Asked of what one call did, if nothing waits: true when the unit is the node's at once, whose
-     * reference it is then. NULL: all wait. */
-    bool (*take)(void *context, struct unit *unit) REQUIRES(keyspace_lock);
+     * reference it is then. In exclusive mode. NULL: all wait. */
+    bool (*take)(void *context, struct unit *unit);
     void *context;
     /* private */
     bool open;
