@@ -135,9 +135,7 @@ void *mem_alloc_again(size_t size)
     return ptr;
 }
 
-/* Up to so many bytes an allocation that is then set to zero is cheaper than calloc, for which
- * jemalloc has no fast way. */
-#define SMALL_CALLOC_BYTES 1024
+/* ---- blocks that are wanted again ---- */
 
 #if KEYDB_JEMALLOC && !defined(MEM_SANITIZER)
 
@@ -191,6 +189,12 @@ void mem_free_reused(void *ptr)
 }
 
 #endif
+
+/* ---- zeroed, aligned, resized ---- */
+
+/* Up to so many bytes an allocation that is then set to zero is cheaper than calloc, for which
+ * jemalloc has no fast way. */
+#define SMALL_CALLOC_BYTES 1024
 
 void *mem_calloc(size_t count, size_t size)
 {
