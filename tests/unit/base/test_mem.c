@@ -289,13 +289,6 @@ static void test_used_bytes_follow(void **state)
     assert_true(mem_peak_bytes() >= during);
 }
 
-static long faults(void)
-{
-    struct rusage usage;
-    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
-    return usage.ru_minflt;
-}
-
 #define BURST 64
 /* Blocks of 1 MiB, touched; and freed again. */
 static void make_burst(void *blocks[BURST])
@@ -337,6 +330,13 @@ static void test_blocks_that_come_in_bursts(void **state)
 }
 
 #if KEYDB_JEMALLOC && !defined(MEM_TEST_SANITIZER)
+static long faults(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+}
+
 /* What others allocate meanwhile takes none of the pages, which the next burst finds. */
 static void test_a_burst_finds_the_pages_of_the_last_one(void **state)
 {
