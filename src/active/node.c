@@ -151,6 +151,7 @@ struct node *node_create(const struct node_options *options)
     n->clock = (struct hlc){
         .last = options->clock, .wall_ms = options->wall_ms, .context = options->context};
     origins_init(&n->origins);
+    unit_keep(options->log_bytes);
     n->log = origin_log_create(options->log_bytes);
     if (options->reserve) {
         origin_log_keep_on_disk(n->log, options->reserve);
@@ -364,6 +365,7 @@ void node_settle(struct node *n)
 
 void node_set_log_bytes(struct node *n, size_t log_bytes)
 {
+    unit_keep(log_bytes);
     origin_log_set_bound(n->log, log_bytes);
     window_set_bound(n->merge.window, log_bytes);
     conflicts_set_pace(n->merge.conflicts, states_pace(n->log, log_bytes));

@@ -188,7 +188,8 @@ size_t unit_spare(size_t bytes_max)
 /* Units leave much as they came, so small ones stand one behind the other in blocks, which go as a
  * whole: a write pays for no allocation of its own. Blocks grow with what there is of them, up to
  * where the allocator finds their like again among what has been given back, which it does not for
- * small ones where much has. Sanitizers are to see each unit by itself. */
+ * small ones where much has; and not beyond a part of what is kept, for the last ones stay as long
+ * as one of their units. Sanitizers are to see each unit by itself. */
 struct block {
     uint32_t here;        /* units */
     uint32_t used, bytes; /* bytes, with this head */
@@ -202,11 +203,18 @@ struct block {
 /* Where the next one goes; NULL: none was made yet. Keyspace (exclusive mode). */
 static struct block *filling;
 static uint64_t blocks_bytes; /* of all */
+static uint64_t kept_bytes = UINT64_MAX;
+
+void unit_keep(size_t bytes_max)
+{
+    kept_bytes = bytes_max;
+}
 
 static __attribute__((noinline)) void next_block(void)
 {
+    uint64_t part = (blocks_bytes < kept_bytes ? blocks_bytes : kept_bytes) / BLOCK_PART;
     uint32_t bytes = BLOCK_BYTES_MIN;
-    while (bytes < BLOCK_BYTES_MAX && bytes < blocks_bytes / BLOCK_PART) {
+    while (bytes < BLOCK_BYTES_MAX && 2 * bytes <= part) {
         bytes *= 2;
     }
     filling = mem_alloc_reused(bytes);

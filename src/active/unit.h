@@ -59,6 +59,9 @@ static inline void unit_release(struct unit *u)
     }
 }
 
+/* From now on about so many bytes of units are kept, which says how large the blocks may be that
+ * small ones stand in: a 64th part. Exclusive mode, or boot. */
+void unit_keep(size_t bytes_max);
 /* Of what is kept of units up to a bound so much goes at a time when that is reached, so that not
  * every write has to look: a sixty-fourth part, not more than is done in some milliseconds; nothing
  * of a small bound. */
