@@ -73,7 +73,7 @@ static void check_last_unit(struct unit *const *here, int count, size_t before, 
 static void test_few_units_keep_little(void **state)
 {
     (void)state;
-    enum { COUNT = 40000 };
+    enum { COUNT = 100000 };
     struct unit **here = mem_alloc(COUNT * sizeof(struct unit *));
     for (size_t kept = (size_t)1 << 20; kept <= (size_t)64 << 20; kept *= 64) {
         size_t before = mem_stats().allocated_bytes;
