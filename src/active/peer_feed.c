@@ -334,6 +334,7 @@ static void enter_list(struct pull *p)
     list.last = &p->next;
     lock_release(&list.lock);
     atomic_fetch_add(&list.count, 1);
+    sync_wake(); /* min-replicas-to-write */
 }
 
 static void gone(struct feed *f)
@@ -346,6 +347,7 @@ static void gone(struct feed *f)
     atomic_fetch_sub(&list.count, 1);
     log_notice("The connection with active peer %s:%lld is lost", p->ip, (long long)p->port);
     let_go(p);
+    sync_wake();
     if (active_is_on()) {
         note_slowest();
     }
