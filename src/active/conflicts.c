@@ -40,8 +40,9 @@ struct conflicts {
     void *context;                /* its */
     size_t pace_bytes;
     uint64_t chance;
-    int64_t paid_upto_us; /* what was told would have taken until then, at that pace */
-    uint64_t seen;        /* by all nodes */
+    uint64_t owed; /* bytes that were told and are not paid for by time yet, times CONFLICT_PACE_MS */
+    int64_t paid_ms; /* upto then */
+    uint64_t seen;   /* by all nodes */
 };
 
 struct wanted {
@@ -81,8 +82,18 @@ struct conflicts *conflicts_create(size_t pace_bytes, uint64_t seed)
     return d;
 }
 
-void conflicts_set_pace(struct conflicts *d, size_t pace_bytes)
+/* Pays for the time that has passed. */
+static void pay(struct conflicts *d, int64_t now_ms)
 {
+    uint64_t passed_ms = now_ms > d->paid_ms ? (uint64_t)(now_ms - d->paid_ms) : 0;
+    bool all = d->pace_bytes == 0 || d->owed / d->pace_bytes < passed_ms;
+    d->owed = all ? 0 : d->owed - d->pace_bytes * passed_ms;
+    d->paid_ms += (int64_t)passed_ms;
+}
+
+void conflicts_set_pace(struct conflicts *d, size_t pace_bytes, int64_t now_ms)
+{
+    pay(d, now_ms);
     d->pace_bytes = pace_bytes;
 }
 
@@ -265,13 +276,10 @@ size_t conflicts_count(const struct conflicts *d)
 
 void conflicts_told(struct conflicts *d, size_t bytes, int64_t now_ms)
 {
-    if (d->pace_bytes > 0) {
-        d->chance = d->chance * 6364136223846793005U + 1442695040888963407U; /* Knuth's */
-        double part = 0.5 + (double)(d->chance >> 32) / 0x1p32;
-        double us = part * (double)bytes * CONFLICT_PACE_MS * 1000 / (double)d->pace_bytes;
-        int64_t from_us = now_ms * 1000 > d->paid_upto_us ? now_ms * 1000 : d->paid_upto_us;
-        d->paid_upto_us = from_us + (int64_t)us;
-    }
+    d->chance = d->chance * 6364136223846793005U + 1442695040888963407U; /* Knuth's */
+    double part = 0.5 + (double)(d->chance >> 32) / 0x1p32;
+    pay(d, now_ms);
+    d->owed += d->pace_bytes > 0 ? (uint64_t)(part * (double)bytes * CONFLICT_PACE_MS) : 0;
 }
 
 /* The queue's next one that is due; those that are not are put into the one where they belong. */
@@ -294,7 +302,8 @@ static struct conflict *due(struct conflicts *d, struct queue *q, int64_t now_ms
 bool conflicts_take_due(struct conflicts *d, int64_t now_ms, int *db, struct buf *key, bool *same)
 {
     struct conflict *x = NULL;
-    if (d->paid_upto_us >= (now_ms + CONFLICT_PACE_MS) * 1000) {
+    pay(d, now_ms);
+    if (d->pace_bytes > 0 && d->owed >= (uint64_t)d->pace_bytes * CONFLICT_PACE_MS) {
         return false;
     }
     for (size_t i = QUEUES; i > 0 && !x; i--) {

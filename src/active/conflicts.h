@@ -31,8 +31,9 @@ struct conflicts;
  * another one on each node: states that cross one another again and again, each of which finds that
  * the other node has let go of something, would not end by themselves. */
 struct conflicts *conflicts_create(size_t pace_bytes, uint64_t seed);
-/* Another pace. */
-void conflicts_set_pace(struct conflicts *d, size_t pace_bytes);
+/* Another pace from now on, for what was told and is not paid for, too: a large state that was told
+ * while readers were late does not hold up others for longer than they are. */
+void conflicts_set_pace(struct conflicts *d, size_t pace_bytes, int64_t now_ms);
 /* Frees it and nulls the caller's pointer. */
 void conflicts_destroy(struct conflicts **d);
 /* Hears of each change: a key is in conflict from now on (or by another state), or not any more. */

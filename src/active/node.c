@@ -368,7 +368,7 @@ void node_set_log_bytes(struct node *n, size_t log_bytes)
     unit_keep(log_bytes);
     origin_log_set_bound(n->log, log_bytes);
     window_set_bound(n->merge.window, log_bytes);
-    conflicts_set_pace(n->merge.conflicts, states_pace(n->log, log_bytes));
+    conflicts_set_pace(n->merge.conflicts, states_pace(n->log, log_bytes), n->now_ms);
 }
 
 void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv))

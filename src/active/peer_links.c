@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/thread.h"
+#include "engine/commit.h"
 #include "engine/config.h"
 #include "engine/session.h"
 #include "engine/shutdown.h"
@@ -328,6 +329,7 @@ static bool take_all(struct peer_link *l)
         buf_consume(&l->in, l->done);
         l->done = 0;
     }
+    commit_put();
     return result == 0;
 }
 

@@ -12,7 +12,7 @@ struct commit_state commit = {.doomed = UINT64_MAX};
 const struct slice commit_event = {"\0log:on-disk", 12};
 
 static void (*told)(void), (*watched)(void);
-static void (*write_until)(uint64_t position);
+static void (*write_until)(uint64_t position, bool waits);
 
 void commit_set_listener(void (*listener)(void))
 {
@@ -24,7 +24,7 @@ void commit_set_watcher(void (*watcher)(void))
     watched = watcher;
 }
 
-void commit_set_writer(void (*writer)(uint64_t position))
+void commit_set_writer(void (*writer)(uint64_t position, bool waits))
 {
     write_until = writer;
 }
@@ -32,7 +32,18 @@ void commit_set_writer(void (*writer)(uint64_t position))
 void commit_write_more(uint64_t position)
 {
     if (write_until) {
-        write_until(position);
+        write_until(position, true);
+    }
+}
+
+void commit_put(void)
+{
+    uint64_t position = commit_appended();
+    if (commit_written() < position && write_until) {
+        write_until(position, false);
+        if (commit_is_gated() || commit_written() < position) {
+            commit_kick();
+        }
     }
 }
 

@@ -9,7 +9,7 @@
  * While commit_gated (appendfsync always), a reply to a write leaves when commit_synced has reached
  * the position that commit_appended had after the write. Whoever waits for that has himself told by
  * the listener. Otherwise it leaves when commit_written has: who replies sees to it by
- * commit_write.
+ * commit_write, and who tells a primary or peer what has come from there by commit_put.
  *
  * While the log fails (a full disk, a sync that failed) what stands behind commit_doomed becomes
  * safe later or never: who waits for it is told that, and not that it is done. What is sent
@@ -99,6 +99,10 @@ static inline void commit_write(uint64_t position)
         commit_write_more(position);
     }
 }
+/* Behind what a link has brought, and before the other side hears that it is here, without lock:
+ * what was appended so far is handed to the kernel; with appendfsync always the log's thread begins
+ * to sync it. Waits for no sync: whoever asks for those has WAITAOF. */
+void commit_put(void);
 /* Waits, without lock, while the disk is far behind: for a bounded time. */
 void commit_yield(void);
 /* True when commit_yield would wait. */
@@ -113,8 +117,8 @@ void commit_set_listener(void (*listener)(void));
 /* Called when commit_event is due, on any thread; holds no lock that ranks after the listener's
  * own, must not wait. Boot. */
 void commit_set_watcher(void (*watcher)(void));
-/* What commit_write_more calls. Boot. */
-void commit_set_writer(void (*writer)(uint64_t position));
+/* What commit_write_more (`waits`) and commit_put call. Boot. */
+void commit_set_writer(void (*writer)(uint64_t position, bool waits));
 /* For the log: raises commit_synced to `position`, and tells. */
 void commit_advance(uint64_t position);
 /* For the log: it fails from now on, and what stands behind the position is doomed; or

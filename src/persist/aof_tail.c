@@ -385,7 +385,7 @@ static bool is_far_behind(uint64_t now_us)
 }
 
 /* Only the thread begins files, and only it tries again after a fault. */
-static void write_before_reply(uint64_t position)
+static void write_upto(uint64_t position, bool waits)
 {
     if (!atomic_load(&shared.write_error)) {
         lock_acquire(&far_lock);
@@ -395,7 +395,7 @@ static void write_before_reply(uint64_t position)
         lock_release(&far_lock);
     }
     uint64_t begin_us = clock_mono_us(), now_us = begin_us;
-    while ((commit_written() < position || is_far_behind(now_us)) &&
+    while (waits && (commit_written() < position || is_far_behind(now_us)) &&
            !atomic_load(&shared.write_error) && now_us - begin_us < FLUSH_MAX_US) {
         commit_kick();
         pause_ns(LOOK_NS);
@@ -589,11 +589,18 @@ static bool write_all(void)
 /* ---- the thread ---- */
 
 /* Sleeps until there is something to do, or for a while. */
+/* Others write, too (commit_put), and syncing is left to this thread. */
+static bool is_idle(void)
+{
+    uint64_t appended = atomic_load(&commit.appended);
+    bool synced = !commit_is_gated() || !atomic_load(&shared.trusted) || commit_synced() >= appended;
+    return appended == commit_written() && synced && atomic_load(&shared.flushes) == 0;
+}
+
 static void sleep_idle(void)
 {
     atomic_store(&commit.asleep, 1);
-    if (atomic_load(&commit.appended) == commit_written() && !atomic_load(&shared.stopping) &&
-        atomic_load(&shared.flushes) == 0) {
+    if (is_idle() && !atomic_load(&shared.stopping)) {
         futex_wait(&commit.asleep, 1, IDLE_NS);
     }
     atomic_store(&commit.asleep, 0);
@@ -625,7 +632,7 @@ void aof_tail_start(void)
     lock_acquire(&far_lock);
     far.block = near.block;
     lock_release(&far_lock);
-    commit_set_writer(write_before_reply);
+    commit_set_writer(write_upto);
     atomic_store(&shared.running, true);
     int error = thread_start(&syncer.pthread, run, NULL);
     if (error) {

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/thread.h"
+#include "engine/commit.h"
 #include "engine/gate.h"
 #include "engine/identity.h"
 #include "engine/modules.h"
@@ -335,6 +336,7 @@ static bool apply_all(void) NO_THREAD_SAFETY_ANALYSIS
         }
         gil_sleep();
     }
+    commit_put();
     return result == APPLY_IDLE;
 }
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from lib.active import (PAIR_AND_MESH, apart, call, check_equal, check_quiet, comes, cut, is_up, make_node, mesh, seams,
+from lib.active import (PAIR_AND_MESH, apart, call, check_equal, check_quiet, comes, cut, digest, is_up, make_node, mesh, seams,
                         together)
 from lib.bounds import eventually
 from lib.replication import replication
@@ -205,6 +205,22 @@ def test_a_clock_goes_on_from_where_it_was(make_node, seams):
     check_equal([a, b], "together again")
     assert call(a, "GET", "k") == b"after"
     check_quiet([a, b])
+
+
+def test_when_an_entry_was_given_is_what_its_giver_says(make_node, seams):
+    """By the giver's clock, also in the files of a node whose clock is behind that."""
+    a, b = skewed(make_node(), 3600000), make_node(files=["appendonlydir"], appendonly="yes")
+    together(a, b)
+    with a.connect() as c:
+        c.ok("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
+        c.call("XADD", "s", "*", "f", "v")
+        assert c.call("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+    eventually(lambda: call(b, "EXISTS", "s") and call(b, "XPENDING", "s", "g")[0] == 1, "told")
+    check_equal([a, b], "told")
+    apart(a, b)
+    b.kill_all()
+    b.start()
+    assert digest(b) == digest(a)
 
 
 LINES = ["SET k:%d v PXAT %d", "PEXPIREAT k:%d %d", "GETEX k:%d PXAT %d", "HSET h:%d f 1 g 2 h %d",

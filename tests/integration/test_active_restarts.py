@@ -405,3 +405,17 @@ def test_what_was_written_beyond_a_state_stays(make_node):
         assert call(b, "GET", "k") == b"final"
     finally:
         links.close()
+
+
+@pytest.mark.parametrize("sync", ["everysec", "always"])
+def test_what_a_peer_has_acknowledged_outlives_it(make_pair, sync):
+    """Its log has what WAIT counts, though no client has written there: kill -9 loses none of it."""
+    a, b = make_pair(KEPT["aof"], appendfsync=sync)
+    with a.connect() as c:
+        for i in range(5):
+            c.ok("SET", "k", str(i))
+            assert c.call("WAIT", 1, 30000) == 1
+    b.kill_all()
+    del b.options["replicaof"]
+    b.start()
+    assert call(b, "GET", "k") == b"4"

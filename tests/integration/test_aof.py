@@ -202,6 +202,23 @@ def test_a_single_file_of_old(make_server, preamble):
         assert client.call("MGET", "k", "l") == [b"v", b"w"]
 
 
+def test_a_delivery_of_a_clock_that_was_ahead(make_server):
+    """A log says when a stream's entry was given; a clock that has been set back since does not change that."""
+    server = make_server(AOF, files=FILES, start=False)
+    at_ms = int(time.time() * 1000) + 3600000
+    claim = ["XCLAIM", "s", "g", "c", "0", "1-1", "TIME", str(at_ms), "RETRYCOUNT", "1", "FORCE", "JUSTID", "LASTID", "1-1"]
+    with open(server.file("appendonly.aof"), "wb") as file:
+        file.write(b"".join(encode(*words) for words in (
+            ["XADD", "s", "1-1", "f", "v"], ["XGROUP", "CREATE", "s", "g", "0"], claim)))
+    server.start()
+    with server.connect() as client:
+        group = client.call("XINFO", "STREAM", "s", "FULL")[-1][0]
+        assert group[group.index(b"pending") + 1][0][2] == at_ms
+        assert client.call("XCLAIM", "s", "g", "c", "0", "1-1", "TIME", at_ms) != []  # a client's is bounded
+        group = client.call("XINFO", "STREAM", "s", "FULL")[-1][0]
+        assert group[group.index(b"pending") + 1][0][2] < at_ms - 3000000
+
+
 # ---- start, on and off
 
 def test_on_and_off_while_it_runs(make_server):

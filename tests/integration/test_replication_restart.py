@@ -252,3 +252,22 @@ def test_redis_takes_over_our_files(start, make_oracle):
     assert (stats(other, "sync_full"), stats(other, "sync_partial_ok")) == (0, 1)
     last.start()
     eventually(lambda: everything(last) == everything(other), "the log's content", 30)
+
+
+@pytest.mark.parametrize("sync", ["everysec", "always"])
+def test_what_a_replica_has_acknowledged_outlives_it(start, sync):
+    """Its log has what WAIT counts, though no client has written there: kill -9 loses none of it."""
+    primary = start("ours", PRIMARY)
+    replica = start("ours", dict(KEPT["aof"], appendfsync=sync, **replica_of(primary)))
+    wait_up(replica)
+    with primary.connect() as c:
+        for i in range(5):
+            c.ok("SET", "k", str(i))
+            assert c.call("WAIT", 1, 30000) == 1
+            if i == 0:
+                eventually(lambda: log_is_whole(replica), "the log's base", 30)
+    replica.kill_all()
+    del replica.options["replicaof"]
+    replica.start()
+    with replica.connect() as c:
+        assert c.call("GET", "k") == b"4"

@@ -812,6 +812,29 @@ static void test_states_have_a_pace(void **state)
     conflicts_destroy(&d);
 }
 
+/* A large one that was told while readers were late holds up others as long as they are late. */
+static void test_a_better_pace_holds_for_what_was_told(void **state)
+{
+    (void)state;
+    struct conflicts *d = conflicts_create(100, 7);
+    struct buf key = {0};
+    int db;
+    bool same;
+    conflicts_note(d, 0, SLICE("large"), 0, 1000);
+    assert_true(conflicts_take_due(d, 1100, &db, &key, &same));
+    conflicts_told(d, 1 << 20, 1100); /* 1,049 seconds, or a half more or less by chance */
+    conflicts_note(d, 0, SLICE("k"), 0, 1100);
+    assert_false(conflicts_take_due(d, 100000, &db, &key, &same));
+    conflicts_set_pace(d, 256 << 10, 100000);
+    assert_false(conflicts_take_due(d, 100010, &db, &key, &same));
+    assert_true(conflicts_take_due(d, 100700, &db, &key, &same));
+    conflicts_set_pace(d, 0, 100800);
+    conflicts_note(d, 0, SLICE("k"), 0, 100800);
+    assert_true(conflicts_take_due(d, 101800, &db, &key, &same));
+    buf_deinit(&key);
+    conflicts_destroy(&d);
+}
+
 static void test_conflicts(void **state)
 {
     (void)state;
@@ -912,6 +935,7 @@ int main(void)
         cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_conflicts_that_wait_hold_up_no_other),
         cmocka_unit_test(test_states_have_a_pace),
+        cmocka_unit_test(test_a_better_pace_holds_for_what_was_told),
     };
     hash_set_secret(1);
     return cmocka_run_group_tests(tests, NULL, NULL);
