@@ -40,7 +40,8 @@ struct conflicts {
     void *context;                /* its */
     size_t pace_bytes;
     uint64_t chance;
-    uint64_t owed; /* bytes that were told and are not paid for by time yet, times CONFLICT_PACE_MS */
+    uint64_t
+        owed; /* bytes that were told and are not paid for by time yet, times CONFLICT_PACE_MS */
     int64_t paid_ms; /* upto then */
     uint64_t seen;   /* by all nodes */
 };

@@ -593,7 +593,8 @@ static bool write_all(void)
 static bool is_idle(void)
 {
     uint64_t appended = atomic_load(&commit.appended);
-    bool synced = !commit_is_gated() || !atomic_load(&shared.trusted) || commit_synced() >= appended;
+    bool synced =
+        !commit_is_gated() || !atomic_load(&shared.trusted) || commit_synced() >= appended;
     return appended == commit_written() && synced && atomic_load(&shared.flushes) == 0;
 }
 
