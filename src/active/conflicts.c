@@ -98,6 +98,12 @@ void conflicts_set_pace(struct conflicts *d, size_t pace_bytes, int64_t now_ms)
     d->pace_bytes = pace_bytes;
 }
 
+void conflicts_was_read(struct conflicts *d)
+{
+    uint64_t most = (uint64_t)d->pace_bytes * CONFLICT_MAX_MS;
+    d->owed = d->owed < most ? d->owed : most;
+}
+
 static void destroy_entry(void *entry, void *context)
 {
     (void)context;

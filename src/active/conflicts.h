@@ -34,6 +34,9 @@ struct conflicts *conflicts_create(size_t pace_bytes, uint64_t seed);
 /* Another pace from now on, for what was told and is not paid for, too: a large state that was told
  * while readers were late does not hold up others for longer than they are. */
 void conflicts_set_pace(struct conflicts *d, size_t pace_bytes, int64_t now_ms);
+/* Who reads has had all but little of what was told: for so long at most (CONFLICT_MAX_MS) what is
+ * not paid for holds up others, though it be a state that is larger than all that is kept. */
+void conflicts_was_read(struct conflicts *d);
 /* Frees it and nulls the caller's pointer. */
 void conflicts_destroy(struct conflicts **d);
 /* Hears of each change: a key is in conflict from now on (or by another state), or not any more. */

@@ -113,13 +113,19 @@ static void take_past(struct node *n, struct restored *past)
     mem_free(positions);
 }
 
+/* So much may be unread where readers keep up. */
+static size_t read_bytes(size_t log_bytes)
+{
+    return log_bytes / READ_PART < READ_BYTES_MAX ? log_bytes / READ_PART : READ_BYTES_MAX;
+}
+
 /* How much of states may be told each tenth of a second, in the long run. Who reads is to have all
  * of it before it leaves the logs: so most waits until it has been read, and little goes on, that
  * a conflict does not last as long as a link is busy. Where nobody reads, somebody may come. */
 static size_t states_pace(const struct origin_log *log, size_t log_bytes)
 {
     uint64_t unread = origin_log_unread(log);
-    size_t read = log_bytes / READ_PART < READ_BYTES_MAX ? log_bytes / READ_PART : READ_BYTES_MAX;
+    size_t read = read_bytes(log_bytes);
     if (unread == UINT64_MAX) {
         return log_bytes / NOT_READ_PART;
     }
@@ -369,6 +375,9 @@ void node_set_log_bytes(struct node *n, size_t log_bytes)
     origin_log_set_bound(n->log, log_bytes);
     window_set_bound(n->merge.window, log_bytes);
     conflicts_set_pace(n->merge.conflicts, states_pace(n->log, log_bytes), n->now_ms);
+    if (origin_log_unread(n->log) <= read_bytes(log_bytes)) {
+        conflicts_was_read(n->merge.conflicts);
+    }
 }
 
 void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv))

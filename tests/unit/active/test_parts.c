@@ -828,9 +828,15 @@ static void test_a_better_pace_holds_for_what_was_told(void **state)
     conflicts_set_pace(d, 256 << 10, 100000);
     assert_false(conflicts_take_due(d, 100010, &db, &key, &same));
     assert_true(conflicts_take_due(d, 100700, &db, &key, &same));
-    conflicts_set_pace(d, 0, 100800);
-    conflicts_note(d, 0, SLICE("k"), 0, 100800);
-    assert_true(conflicts_take_due(d, 101800, &db, &key, &same));
+    /* And one that they have had for a second. */
+    conflicts_note(d, 0, SLICE("k"), 0, 101000);
+    conflicts_told(d, (size_t)1 << 30, 101000);
+    conflicts_was_read(d);
+    assert_false(conflicts_take_due(d, 101800, &db, &key, &same));
+    assert_true(conflicts_take_due(d, 101950, &db, &key, &same));
+    conflicts_set_pace(d, 0, 102000);
+    conflicts_note(d, 0, SLICE("k"), 0, 102000);
+    assert_true(conflicts_take_due(d, 103000, &db, &key, &same));
     buf_deinit(&key);
     conflicts_destroy(&d);
 }
