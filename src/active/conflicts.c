@@ -95,6 +95,9 @@ static void pay(struct conflicts *d, int64_t now_ms)
 void conflicts_set_pace(struct conflicts *d, size_t pace_bytes, int64_t now_ms)
 {
     pay(d, now_ms);
+    if (pace_bytes < d->pace_bytes) {
+        d->owed = (uint64_t)((double)d->owed * (double)pace_bytes / (double)d->pace_bytes);
+    }
     d->pace_bytes = pace_bytes;
 }
 

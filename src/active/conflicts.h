@@ -31,8 +31,9 @@ struct conflicts;
  * another one on each node: states that cross one another again and again, each of which finds that
  * the other node has let go of something, would not end by themselves. */
 struct conflicts *conflicts_create(size_t pace_bytes, uint64_t seed);
-/* Another pace from now on, for what was told and is not paid for, too: a large state that was told
- * while readers were late does not hold up others for longer than they are. */
+/* Another pace from now on. What was told and is not paid for takes no longer by a worse one, and
+ * less time by a better one: a large state that was told while readers were late does not hold up
+ * others for longer than they are. */
 void conflicts_set_pace(struct conflicts *d, size_t pace_bytes, int64_t now_ms);
 /* Who reads has had all but little of what was told: for so long at most (CONFLICT_MAX_MS) what is
  * not paid for holds up others, though it be a state that is larger than all that is kept. */

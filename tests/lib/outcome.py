@@ -3,7 +3,7 @@ a bound passed (lib/bounds.py). A plugin of pytest; conftest.py registers it.
 
 KEYDB_TEST_OUTCOME names the file: {test: {"late": bool, "text": str}}; a test is named as pytest's command line
 takes it from where this run began. The seconds of the slowest files stand beneath pytest's slowest tests: many
-short tests are long together.
+short tests are long together. What fails is shown when it does as well: a long run may be ended before its summary.
 """
 
 import collections
@@ -16,6 +16,7 @@ from lib.bounds import PASSED, bounded_test
 
 SLOWEST_FILES = 30
 SUMMARY_FROM_S = 60
+SHOWN_CHARS = 3000  # at once: the end of it
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -36,6 +37,7 @@ class Outcome:
 
     def __init__(self, path, config):
         self.path = path
+        self.config = config
         self.root = os.path.relpath(config.rootpath, config.invocation_params.dir)
         self.failed = {}
         self.seconds = collections.Counter()  # of a file, in all its tests
@@ -47,6 +49,7 @@ class Outcome:
         known = self.failed.setdefault(test, {"late": True, "text": ""})
         known["late"] = known["late"] and late
         known["text"] += report.longreprtext + "\n"
+        self.config.get_terminal_writer().line("\n%s\n%s" % (test, report.longreprtext[-SHOWN_CHARS:]))
 
     def pytest_runtest_logreport(self, report):
         self.seconds[report.nodeid.partition("::")[0]] += report.duration

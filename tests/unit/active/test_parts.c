@@ -834,9 +834,16 @@ static void test_a_better_pace_holds_for_what_was_told(void **state)
     conflicts_was_read(d);
     assert_false(conflicts_take_due(d, 101800, &db, &key, &same));
     assert_true(conflicts_take_due(d, 101950, &db, &key, &same));
-    conflicts_set_pace(d, 0, 102000);
-    conflicts_note(d, 0, SLICE("k"), 0, 102000);
-    assert_true(conflicts_take_due(d, 103000, &db, &key, &same));
+    /* A worse one takes no longer for it. */
+    conflicts_told(d, 1 << 20,
+                   101950); /* 400 ms, or a half more or less, till less than 100 are left */
+    conflicts_note(d, 0, SLICE("k"), 0, 101950);
+    conflicts_set_pace(d, 100, 101960);
+    assert_false(conflicts_take_due(d, 102050, &db, &key, &same));
+    assert_true(conflicts_take_due(d, 102700, &db, &key, &same));
+    conflicts_set_pace(d, 0, 102700);
+    conflicts_note(d, 0, SLICE("k"), 0, 102700);
+    assert_true(conflicts_take_due(d, 103700, &db, &key, &same));
     buf_deinit(&key);
     conflicts_destroy(&d);
 }

@@ -14,6 +14,7 @@
 #include "long.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -142,8 +143,11 @@ static int nameless_fd(void)
         ssize_t len = readlink(path, target, sizeof(target) - 1);
         if (len > 0) {
             target[len] = '\0';
-            if (strstr(target, " (deleted)") && target[0] == '/' && !strstr(target, "memfd")) {
-                found = (int)strtol(e->d_name, NULL, 10);
+            int fd = (int)strtol(e->d_name, NULL, 10);
+            bool writes = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+            if (writes && strstr(target, " (deleted)") && target[0] == '/' &&
+                !strstr(target, "memfd")) {
+                found = fd;
             }
         }
     }
