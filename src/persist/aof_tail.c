@@ -588,7 +588,6 @@ static bool write_all(void)
 
 /* ---- the thread ---- */
 
-/* Sleeps until there is something to do, or for a while. */
 /* Others write, too (commit_put), and syncing is left to this thread. */
 static bool is_idle(void)
 {
@@ -598,6 +597,7 @@ static bool is_idle(void)
     return appended == commit_written() && synced && atomic_load(&shared.flushes) == 0;
 }
 
+/* Sleeps until there is something to do, or for a while. */
 static void sleep_idle(void)
 {
     atomic_store(&commit.asleep, 1);
