@@ -398,7 +398,7 @@ static void take(int argc, const struct slice *argv)
     if (h) {
         parked_give(h->parked, argv[4]);
     } else {
-        keep_all_back(db, argc - 5, argv + 5); /* written when this unit has been applied */
+        keep_all_back(db, argc - 5, argv + 5); /* written behind this unit */
     }
 }
 
@@ -410,11 +410,16 @@ static uint32_t take_u32(const struct buf *b, size_t *at)
     return number;
 }
 
-static void put_back(void) REQUIRES(keyspace_lock);
+/* In the hold of the unit that said so: that is not heard a second time when we have ended. */
 static void put_back(void)
 {
     struct buf writes = it.back;
+    keyspace_assert_exclusive();
+    if (!it.node || writes.len == 0) {
+        return;
+    }
     it.back = (struct buf){0};
+    views_note_put_back();
     for (size_t at = 0; at < writes.len;) {
         int db = (int)take_u32(&writes, &at), argc = (int)take_u32(&writes, &at);
         struct slice *argv = mem_alloc((size_t)argc * sizeof(*argv));
@@ -500,7 +505,6 @@ void delivery_tick(bool linked, int64_t now_ms)
         return;
     }
     follow_views(views_look(linked, now_ms));
-    put_back();
     free_done();
 }
 
@@ -522,7 +526,7 @@ void delivery_begin(struct node *n)
         session_init_internal(&it.sessions[i]);
         it.sessions[i].proto = 2 + i;
     }
-    node_hear(n, on_words);
+    node_hear(n, on_words, put_back);
     node_hear_missed(n, on_missed);
     parked_peers = &hooks;
 }

@@ -15,7 +15,8 @@
  *                                               was given
  *
  * Who waits no more when he is given something (a time-out, an end of the connection on the way)
- * has it put back, at the end it came from (an entry of a stream: undelivered). When views change
+ * has it put back, at the end it came from (an entry of a stream: undelivered), in the hold of the
+ * unit that says so: where our files have the one they have the other. When views change
  * all who wait are told once more, for a node that comes knows of none. A node that gets a data set
  * in place of units says which ones it has missed: what it was given by those is put back by who
  * gave it (gives.h). What is given to a node that never comes back is lost, as a reply is to a

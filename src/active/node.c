@@ -33,6 +33,7 @@ struct node {
     bool keeps;                            /* one may be */
     struct version_vector *met;            /* what those that were had; NULL: none was */
     void (*missed)(const struct version_vector *before);
+    void (*heard)(void);
     struct gives gives;
     uint16_t self;
     int64_t silence_ms;
@@ -380,9 +381,11 @@ void node_set_log_bytes(struct node *n, size_t log_bytes)
     }
 }
 
-void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv))
+void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv),
+               void (*heard)(void))
 {
     n->execute.hear = hear;
+    n->heard = heard;
 }
 
 void node_hear_missed(struct node *n, void (*missed)(const struct version_vector *before))
@@ -475,6 +478,9 @@ static void apply(struct node *n, struct unit *unit, int64_t now_ms) REQUIRES(ke
     end_work(n, &before);
     origin_log_append(n->log, unit);
     n->execute.highest = n->clock.last;
+    if (n->heard) {
+        n->heard();
+    }
 }
 
 static bool see(void *context, uint64_t stamp)

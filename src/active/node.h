@@ -65,8 +65,10 @@ uint64_t node_digests(const struct node *n);
 
 /* Another bound of the logs and the window (repl-backlog-size). */
 void node_set_log_bytes(struct node *n, size_t log_bytes) REQUIRES(keyspace_lock);
-/* Hears of words of units about who waits (delivery.h). */
-void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv));
+/* Hears of words of units about who waits (delivery.h). `heard` is called behind each unit of a
+ * peer when it has been applied, in the same hold, and may run writes. */
+void node_hear(struct node *n, bool (*hear)(struct dot unit, int argc, const struct slice *argv),
+               void (*heard)(void));
 /* Hears that a data set came in place of words: after its end, in the hold of that. `before`: our
  * positions until then. */
 void node_hear_missed(struct node *n, void (*missed)(const struct version_vector *before));

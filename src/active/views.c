@@ -232,7 +232,7 @@ static void forget_gives(void)
         gives_drop(g);
         it.gives_looked -= it.gives_looked > 0;
     }
-    tell_heard(); /* of what is put back in this hold, too: one record says both */
+    tell_heard();
     if (it.gives_looked >= g->count) {
         it.gives_looked = 0;
     }
@@ -401,6 +401,11 @@ void views_end(void)
     mem_free(it.heard);
     it.heard = NULL;
     it.heard_count = 0;
+}
+
+void views_note_put_back(void)
+{
+    tell_heard(); /* one record says both: it stands at the head of the first of those writes */
 }
 
 void views_write_info(struct buf *out)

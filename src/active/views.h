@@ -57,6 +57,8 @@ bool views_missed(const struct version_vector *before, int64_t now_ms, struct vi
 /* Our last unit says what was given to a client of that node, and what puts it back. */
 void views_gave(const uint8_t node[ORIGIN_NODE_BYTES], int db, int words, struct slice text)
     REQUIRES(keyspace_lock);
+/* The log is told of what put_back was called with, before it is put back in the same hold. */
+void views_note_put_back(void) REQUIRES(keyspace_lock);
 /* INFO's lines of it. */
 void views_write_info(struct buf *out);
 

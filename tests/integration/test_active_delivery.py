@@ -255,6 +255,40 @@ def test_who_waits_no_more_loses_nothing(make_node, take, put):
             assert a.call("EXISTS", "q") == 0
 
 
+BACK = {
+    "list": (["RPUSH", "q", "a", "b"], ["LRANGE", "q", 0, -1], [b"a", b"b"]),
+    "sorted set": (["ZADD", "q", "1.5", "m"], ["ZRANGE", "q", 0, -1, "WITHSCORES"], [b"m", b"1.5"]),
+    "group": (["XCLAIM", "s", "g", "(undelivered)", 0, "1-1", "TIME", 0, "RETRYCOUNT", 0, "JUSTID"],
+              ["XREADGROUP", "GROUP", "g", "other", "STREAMS", "s", ">"], [[b"s", [[b"1-1", [b"f", b"v"]]]]]),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(BACK))
+def test_a_node_that_is_killed_when_it_has_put_back(make_node, kind):
+    """Of what it was given for a client that had gone: who has heard of the one has done the other, and so has its log."""
+    back, look, found = BACK[kind]
+    node, peer = make_node(files=["appendonlydir"], appendonly="yes"), Peer()
+    try:
+        with node.connect() as c:
+            c.ok("XGROUP", "CREATE", "s", "g", "0", "MKSTREAM")
+            c.call("XADD", "s", "1-1", "f", "v")
+            assert c.call("XREADGROUP", "GROUP", "g", "gone", "STREAMS", "s", ">")
+            c.ok("REPLICAOF", "127.0.0.1", peer.port)
+            link = peer.link()
+            give = command("KEYDB.GIVE", replication(node)["active_node_id"], 5, 0, "*0\r\n", len(back), *back)
+            link.send(origin_frame(1) + write_frame(1, 1, stamp(), give) +
+                      write_frame(1, 2, stamp(counter=1), command("SET", "behind", "it")))
+            eventually(lambda: c.call("GET", "behind") == b"it", "both have come", 30, 0.001)
+            c.ok("SET", "seen", "by a client")  # the log has what is before it
+        node.kill_all()
+    finally:
+        peer.close()
+    node.start()
+    with node.connect() as c:
+        assert c.call("GET", "behind") == b"it"
+        assert c.call(*look) == found
+
+
 def test_a_home_that_ends(make_node):
     """Whoever waited for it waits for another one: nothing stays undelivered."""
     nodes = waiting(make_node, 3)
